@@ -28,8 +28,8 @@ STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:#222;max-width:60em;margin:2em auto;padding:0 1em}
 table{border-collapse:collapse}td,th{padding:3px 14px 3px 0;text-align:left;border-bottom:1px solid #ddd}
 td+td{font-variant-numeric:tabular-nums}.number{font-size:2.2em;margin:0}
-.graphs{display:flex;flex-wrap:wrap;gap:10px}figure{margin:0;width:150px}
-figcaption{font-size:12px;color:#555;overflow-wrap:anywhere}svg{width:150px;height:150px}
+.graphs{display:flex;flex-wrap:wrap;gap:12px;align-items:flex-end}figure{margin:0;width:136px}
+figcaption{font-size:12px;color:#555;overflow-wrap:anywhere}svg{width:136px}
 .bar{background:#0072b2;height:10px}pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:12px}
 """
 
@@ -116,7 +116,8 @@ def _svg(drawings: Drawings, at: int) -> str:
     flags, _, _, x, y, kinds, sources, targets, values = drawings.block(at, at + 1)
     points = [(20 + 260 * float(a) / SIDE, 20 + 260 * float(b) / SIDE) for a, b in zip(x, y, strict=True)]
     molecule = bool(flags[0] & MOLECULE)
-    parts = ['<svg viewBox="0 0 300 300" role="img">']
+    height = max((b for _, b in points), default=0) + 20
+    parts = [f'<svg viewBox="0 0 300 {height:.0f}" role="img">']
     for i, j, value in zip(sources.tolist(), targets.tolist(), values.tolist(), strict=True):
         (a, b), (c, d) = points[i], points[j]
         order = value if molecule else 1

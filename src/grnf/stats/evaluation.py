@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from grnf._utils.arrays import principal_axes
 from grnf._utils.random import draw_seed
 from grnf._utils.rules import Int, OneOf, checked
 from grnf._version import __version__
@@ -32,8 +31,8 @@ from grnf.stats.permutation_tests import (
     percentile_score,
     wilson_score,
 )
-from grnf.stats.pooling import distances, joined, pooled_views, rounding_variance
-from grnf.stats.separation import Separation, separate
+from grnf.stats.pooling import distances, joined, pooled_views, rounding_variance, sample_axes
+from grnf.stats.separation import SETTINGS, Separation, separate
 from grnf.symmetry import Certificate, certificates
 from grnf.typing import BoolArray, FloatArray, IntArray
 
@@ -238,7 +237,7 @@ def evaluate(
         good = len(graphs) if valid is None else sum(bool(valid(graph)) for graph in graphs)
         scores["validity"] = wilson_score(good, len(graphs) + n_unusable)
     settings = {"space": space, "axes": int(X.shape[1]), "n_neighbors": k, "n_bootstraps": n_bootstraps}
-    settings |= {"n_unusable": n_unusable}
+    settings |= {"n_unusable": n_unusable, "classifier": SETTINGS}
     return Evaluation(scores, test, separation, undecided, {**test.protocol, **settings})
 
 
@@ -271,7 +270,7 @@ def in_space(
     )
     if space == "plain":
         return X - Y.mean(axis=0), Y - Y.mean(axis=0)
-    mean, variances, axes = _principal_axes(Y)
+    mean, variances, axes = sample_axes(Y)
     unit = max(float(np.finfo(np.asarray(Z).dtype).eps) for Z in reference.values())
     least = rounding_variance(Y, unit)
     if variances[0] <= least:  # a constant reference
@@ -280,15 +279,6 @@ def in_space(
         return apart, np.zeros_like(Y)
     axes = axes[:, :AXES] / np.sqrt(variances + SHRINKAGE * variances[0])[:AXES]
     return (X - mean) @ axes, (Y - mean) @ axes
-
-
-def _principal_axes(Y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return mean, variances and axes; of few long vectors no more axes than there are vectors."""
-    if len(Y) >= Y.shape[1]:
-        return principal_axes(Y)
-    mean = Y.mean(axis=0)
-    _, lengths, turned = np.linalg.svd(Y - mean, full_matrices=False)
-    return mean, lengths**2 / len(Y), turned.T
 
 
 def _vector_scores(X: FloatArray, Y: FloatArray, k: int, n_bootstraps: int, seed: int) -> dict[str, Score]:

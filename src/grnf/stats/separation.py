@@ -30,11 +30,11 @@ import numpy as np
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 
-from grnf._utils.arrays import principal_axes
 from grnf.metric.betting import betting_interval
+from grnf.stats.pooling import sample_axes
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["DELTA", "Separation", "separate"]
+__all__ = ["SETTINGS", "Separation", "separate"]
 
 DELTA = 0.05
 CLIP = 0.02
@@ -51,6 +51,9 @@ RIDGES = 10.0 ** np.arange(-3, 4)
 
 SHRINKAGE = 1e-3
 SHOWN = 6
+
+SETTINGS = {"delta": DELTA, "parts": [round(share, 3) for share in PARTS], "clip": CLIP, "axes": AXES}
+"""What is stored with a result."""
 
 Views = Mapping[str, FloatArray]
 
@@ -226,7 +229,7 @@ def _whitened(Z: FloatArray, train: IntArray) -> FloatArray:
     if not kept.any():
         return np.zeros((len(Z), 0))
     Z = (Z[:, kept] - Z[train][:, kept].mean(axis=0)) / scale[kept]
-    _, variances, axes = principal_axes(Z[train])
+    _, variances, axes = sample_axes(Z[train])
     most = min(AXES, max(len(train) // 4, 1))
     return np.asarray(Z @ (axes / np.sqrt(np.maximum(variances, 0) + SHRINKAGE * variances[0]))[:, :most])
 
