@@ -61,7 +61,7 @@ def test_every_command_reads_the_same_tables(call, table, command):
         "monitor": ([table, table, *SMALL], '"id": "\\u00c423"'),
         "outliers": ([table, "-k", 2, "--space", "d_P", *SMALL], ",3.5\n"),
         "pick": ([table, "-n", 3, *SMALL], "\n1,Ä0,,CC(=O)O,0.5\n"),
-        "search": ([index, table, "-k", 1], "\nÄ3,1,Ä3,0,CCCCC(=O)O,3.5\n"),
+        "search": ([index, table, "-k", 1], "\nÄ3,1,Ä3,0,CCCCC(=O)O,3.5,CCCCC(=O)O,3.5\n"),
         "split": ([table, *SMALL], "\nÄ23,"),
         "test": ([table, table, "--n-resamples", 99, *SMALL], "p = "),
     }[command]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from grnf.cli.graph_input import Input
+from grnf.cli.graph_input import Input, require_graphs
 from grnf.cli.options import LikeFeatures, Output, Run, Space, check_free, require
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def dedup(
         if other is None and near is None:
             with reading.open(source, run) as opened:
                 whole = reading.collect(opened, run)
+                require_graphs(len(whole), len(whole.errors), source)
                 columns, records, summary, redundant = _groups(whole, transformer, reading.standardize, run)
                 if write is not None:
                     rows = zip(whole.unique_ids, whole.rows.tolist(), strict=True)

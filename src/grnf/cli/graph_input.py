@@ -29,6 +29,7 @@ __all__ = [
     "SourceArgument",
     "check_format",
     "holds_vectors",
+    "require_graphs",
 ]
 
 
@@ -225,7 +226,7 @@ class Input:
                 columns += _rows_of(block.columns, len(block.ids))
                 blocks.append(block.Z)
         report_bad(bad, self.on_error, run.quiet)
-        _require_graphs(len(ids), len(bad), source.name)
+        require_graphs(len(ids), len(bad), source.name)
         made = replace(collect(np.concatenate(blocks), name=source.name, ids=ids), transformer=grnf)
         self._remember(source.name, made, columns)
         return made
@@ -236,7 +237,7 @@ class Input:
             return _vectors(name)
         with self.open(name, run) as source:
             made = self.collect(source, run)
-        _require_graphs(len(made), len(made.errors), name)
+        require_graphs(len(made), len(made.errors), name)
         return made
 
     def collections(self, names: Sequence[str], run: Messages) -> list[Collection]:
@@ -370,6 +371,7 @@ def _rows_of(columns: Mapping[str, Sequence[Any]], count: int) -> list[dict[str,
     return [{name: values[row] for name, values in columns.items()} for row in range(count)]
 
 
-def _require_graphs(n_graphs: int, n_bad: int, where: str) -> None:
+def require_graphs(n_graphs: int, n_bad: int, where: str) -> None:
+    """Refuse a source without graphs that can be used."""
     if not n_graphs:
         raise GraphError(f"there are no graphs{' that can be used' if n_bad else ''}", where=where)
