@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -32,8 +33,11 @@ __all__ = [
 
 CURE = "The file is damaged or was changed"
 LONGEST_VALUE = 60
-DAMAGE = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError, NotImplementedError)
-"""What numpy raises for damaged .npz files."""
+DAMAGE = (
+    ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError, NotImplementedError,
+    SyntaxError, tokenize.TokenError,
+)  # fmt: skip
+"""What numpy raises for damaged .npy and .npz files."""
 
 
 class Number(Rule):

@@ -49,6 +49,7 @@ from grnf._utils.running import n_workers, run
 from grnf._utils.saved import (
     BOOL,
     COUNT,
+    DAMAGE,
     NUMBER,
     OBJECT,
     TEXT,
@@ -645,11 +646,14 @@ def _read_transformer(path: Path) -> Any:
 
 def _mapped(file: Path) -> npt.NDArray[Any]:
     """Map an array; one without entries cannot be mapped and is read."""
-    with open(file, "rb") as stream:
-        np.lib.format.read_magic(stream)
-        shape = np.lib.format.read_array_header_1_0(stream)[0]
-    mode: Literal["r"] | None = None if 0 in shape else "r"
-    return _fixed(np.asarray(np.load(file, mode, allow_pickle=False)))
+    try:
+        with open(file, "rb") as stream:
+            np.lib.format.read_magic(stream)
+            shape = np.lib.format.read_array_header_1_0(stream)[0]
+        mode: Literal["r"] | None = None if 0 in shape else "r"
+        return _fixed(np.asarray(np.load(file, mode, allow_pickle=False)))
+    except DAMAGE:
+        raise damaged("the array cannot be read", file) from None
 
 
 def _described(file: Path) -> dict[str, Any]:
