@@ -115,7 +115,7 @@ def validity(study):
             found, true = np.array(study.cached(what, measure)), truth(w)
             above = (found > np.array(true) + 1e-9).sum(axis=0)
             records.append({
-                "case": name, "weight": w, "runs": runs, "n": n, "truth": true,
+                "case": name, "weight": w, "runs": runs, "n": n, "truth": list(true),
                 "above": above.tolist(), "median": np.median(found, axis=0).tolist(),
             })  # fmt: skip
     return records

@@ -27,7 +27,7 @@ PACKAGES = {
     "io": {"graphs"},
     "collection": {"graphs", "io"},
     "lifts": {"graphs", "symmetry", "io", "collection"},
-    "estimators": {"graphs", "law", "engine", "features", "metric", "io", "collection", "lifts"},
+    "estimators": {"graphs", "law", "engine", "features", "metric", "symmetry", "io", "collection", "lifts"},
     "search": {"graphs", "metric", "symmetry", "io", "collection", "estimators"},
     "edits": {"graphs", "law", "metric", "symmetry", "io", "estimators"},
     "stats": {"graphs", "metric", "symmetry", "io", "collection", "lifts", "estimators", "search"},

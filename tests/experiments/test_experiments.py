@@ -314,7 +314,7 @@ def test_generators(checked, study):
     require("networkx")
     results = checked("generators", study)
     truths = {(r["case"], r["weight"]): r["truth"] for r in results["validity"]}
-    assert truths["SBM, 12 and 13 nodes", 1.0] == [1, 1]
+    assert list(truths["SBM, 12 and 13 nodes", 1.0]) == [1, 1]
     assert truths["SBM, 5 nodes", 0.3][0] == pytest.approx(0.3 * truths["SBM, 5 nodes", 1.0][0])
     assert all(r["above"] == [0, 0] for r in results["validity"])
     assert [r["change"].split(",")[0] for r in results["growth"]] == ["rewired edges"] * 2 + [
