@@ -152,7 +152,9 @@ def loaders(folder):
     map_graphs(GRAPHS, transformer=fitted, layout="pca").save(layout)
     return {
         "load-transformer": loader(transformer, lambda: GRNF.load(transformer)),
-        "load-state": loader(state, lambda: ChangeDetector.load(state).update(GRAPHS[:3])),
+        "load-state": loader(
+            state, lambda: ChangeDetector.load(state, transformer=fitted).update(GRAPHS[:3])
+        ),
         "load-index": loader(
             index / "index.json",
             lambda: GraphIndex.load(index).search(GRAPHS[:1], n_neighbors=2),
