@@ -161,7 +161,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
             K[rows] = kernel_matrix(*self.distances_(X.take(kept[rows])), *self.kernel_)
         self.solution_ = solve(K, y, best["C"]) if exact else self._nystroem(X, y, K, best["C"])
         self.support_ = kept[self.solution_.support]
-        if len(self.support_) < len(kept):
+        if not np.array_equal(self.support_, kept):  # support vectors are sorted by class
             self.distances_ = self.distances_.restricted(self.solution_.support)
         return held_out
 
