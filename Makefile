@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := $(VENV)/.installed-demo
 DEV := $(VENV)/.installed-dev
 
-.PHONY: demo test lint types unit quick explore interpreted oldest coverage docs docs-quick reproduce bench faults dist clean
+.PHONY: demo test lint types unit quick explore interpreted oldest coverage docs docs-quick reproduce bench faults fuzz soak dist clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -64,6 +64,14 @@ bench: $(DEV)
 # Every file operation of every command that writes, failing once; counts go to benchmarks/results/faults.json.
 faults: $(DEV)
 	$(BIN)/python tests/faults/enumeration.py
+
+# Damaged files and random options for some minutes: make fuzz MINUTES=10; counts go to benchmarks/results/fuzz.json.
+fuzz: $(DEV)
+	$(BIN)/python tests/fuzz/fuzz.py --minutes $(or $(MINUTES),10)
+
+# Long runs, about 15 minutes of CPU time: memory flat, results equal; sizes go to benchmarks/results/soak.json.
+soak: $(DEV)
+	$(BIN)/python benchmarks/soak.py
 
 # The quick tests with the oldest versions that pyproject.toml allows.
 oldest:

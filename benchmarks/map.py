@@ -1,11 +1,15 @@
-"""Pages of `grnf map`, frames per second while panning, beside Bokeh: python benchmarks/map.py [PAGES].
+"""Pages of `grnf map` in a browser: frames per second compared with Bokeh, CPU time per frame, screenshots.
 
-PAGES were made by `grnf map` before, as one of the first 100,000 molecules of MOSES; sizes are recorded.
+    python benchmarks/map.py [PAGES]     frames per second; results/map.json
+    python benchmarks/map.py --cpu       CPU milliseconds per frame; results/map_cpu.json
+    python benchmarks/map.py --figures   screenshots for the guide, in docs/figures
 
-Wanted are a browser (Debian's chromium, or the one that GRNF_BROWSER names), playwright, bokeh, networkx and
+PAGES were made by `grnf map` before, such as one of the first 100,000 molecules of MOSES; sizes are recorded.
+
+This needs a browser (Debian's chromium, or the one that GRNF_BROWSER names), playwright, bokeh, networkx and
 RDKit, and molecules in GRNF_SHARED. Bokeh draws the same points with its WebGL backend and inlined script,
-and nothing else. On a machine without a graphics card the browser draws in software: compare the columns, not
-the numbers of two machines. Results: results/map.json.
+and nothing else. Without a graphics card the browser draws in software: compare the columns, not the numbers
+of two computers.
 """
 
 import csv
@@ -29,6 +33,7 @@ from grnf.maps.drawings import spring_positions
 from map_pages import large_map, meta_of
 
 SECONDS = 4
+FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 PANNED = """async ([pan, seconds]) => {
   const move = eval(pan), start = performance.now(); let frames = 0;
   while (performance.now() - start < 1000 * seconds) {
@@ -98,6 +103,80 @@ def panning(n, folder, browser):
     return found
 
 
+def cpu_seconds():
+    """CPU time of all processes of the browser, which descend from this one."""
+    parents, seconds = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            number, rest = path.read_text().split(" (", 1)
+        except OSError:
+            continue  # it ended meanwhile
+        fields = rest.rsplit(")", 1)[1].split()
+        parents[int(number)] = int(fields[1])
+        seconds[int(number)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    own = {os.getpid()}
+    while grown := {number for number, parent in parents.items() if parent in own} - own:
+        own |= grown
+    return sum(seconds.get(number, 0) for number in own - {os.getpid()})
+
+
+def cpu_per_frame(browser, n, folder):
+    """CPU milliseconds per frame while panning: all points in every frame, and as many as are affordable."""
+    path = folder / f"{n}.html"
+    path.write_text(large_map(n).html(), encoding="utf-8")
+    found = {}
+    for name, thin in (("all points", "false"), ("fewer points while moving", "true")):
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(path.as_uri())
+        while not page.evaluate("document.documentElement.dataset.ready === 'yes'"):
+            page.wait_for_timeout(50)
+        page.evaluate(f"grnfMap.thin({thin})")
+        page.wait_for_timeout(2_000)
+        before, start = page.evaluate("grnfMap.frames()"), cpu_seconds()
+        page.evaluate(PANNED, [OURS, 2 * SECONDS])
+        spent, frames = cpu_seconds() - start, page.evaluate("grnfMap.frames()") - before
+        found[name] = {"cpu_ms_per_frame": round(1000 * spent / frames, 1), "frames": frames}
+        page.close()
+    return found
+
+
+def pictures(browser, folder):
+    """Take screenshots of a molecule map (light, dark, phone) and of a network map."""
+    with open(DATA / "molecules" / "molnet" / "esol.csv") as file:
+        rows = list(csv.DictReader(file))
+    target = "measured log solubility in mols per litre"
+    molecules = grnf.map_graphs(
+        [row["smiles"].strip() for row in rows],
+        ids=[row["Compound ID"] for row in rows],
+        columns={"solubility": [float(row[target]) for row in rows]},
+        color="solubility",
+        n_neighbors=3,
+        title="ESOL: 1,128 molecules by solubility",
+        random_state=0,
+    )
+    graphs, y = make_sbm(150, random_state=0)
+    names = [("one community", "two communities")[label] for label in y]
+    networks = grnf.map_graphs(
+        graphs, names, n_neighbors=3, title="150 networks of two kinds", random_state=0
+    )
+    wide, phone = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+    for name, made, size, theme, color, chosen in (
+        ("molecules", molecules, wide, "light", "solubility", 500),
+        ("dark", molecules, wide, "dark", "scaffold", 500),
+        ("phone", molecules, phone, "light", "solubility", 500),
+        ("networks", networks, wide, "light", "label", 20),
+    ):
+        path = folder / f"{name}.html"
+        made.write(path)
+        page = browser.new_page(viewport=size, color_scheme=theme, device_scale_factor=1.5)
+        page.goto(path.as_uri() + f"#v=0+0+1&c={color}&l=labels&g={chosen}")
+        while not page.evaluate("document.documentElement.dataset.ready === 'yes'"):
+            page.wait_for_timeout(50)
+        page.wait_for_timeout(1_000)
+        page.screenshot(path=FIGURES / f"map-{name}.png")
+        page.close()
+
+
 def springs():
     """Seconds for the drawings of 50 graphs of 12 nodes, by us and by networkx."""
     graphs, _ = make_sbm(50, random_state=0)
@@ -112,6 +191,18 @@ def springs():
 def main():
     from playwright.sync_api import sync_playwright
 
+    path = os.environ.get("GRNF_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
+    if sys.argv[1:] in (["--cpu"], ["--figures"]):
+        with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            if sys.argv[1] == "--figures":
+                pictures(browser, Path(folder))
+            else:
+                found = {str(n): cpu_per_frame(browser, n, Path(folder)) for n in (100_000, 1_000_000)}
+                print(found)
+                store("map_cpu", {"browser": browser.version, "per_frame": found})
+            browser.close()
+        return
     pages = {1_000: grnf.map_graphs(molecules(1_000), random_state=0).html()}
     for name in sys.argv[1:]:
         html = Path(name).read_text(encoding="utf-8")
@@ -119,7 +210,6 @@ def main():
     sizes = {str(n): round(len(html.encode()) / 1e6, 2) for n, html in pages.items()}
     print("megabytes", sizes)
     results = {"megabytes_of_molecules": sizes, "springs": springs(), "panning": {}}
-    path = os.environ.get("GRNF_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         results["browser"] = browser.version

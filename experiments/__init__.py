@@ -25,6 +25,7 @@ MORE = (
     "precision",
     "third_order",
     "two_sample",
+    "generators",
     "streams",
     "outliers",
     "outlier_molecules",
@@ -32,6 +33,7 @@ MORE = (
     "edit_distance",
     "million",
     "kills",
+    "torch_networks",
 )
 """Further experiments that the documentation cites."""
 

@@ -9,6 +9,7 @@ import pytest
 from grnf._utils import files
 from grnf._utils.files import atomic_write, check_free, unfinished
 from grnf._utils.locks import FolderInUseError, FolderLock
+from grnf.io.files.file import aside, deliver
 
 LEAVE = """
 import os, sys
@@ -29,6 +30,17 @@ def test_the_next_writer_removes_what_a_killed_one_left(tmp_path, kind):
     with atomic_write(target) as file:
         file.write("new")
     assert [path.name for path in tmp_path.iterdir()] == ["z.npy"]
+
+
+def test_the_next_conversion_removes_the_folder_of_a_killed_one(tmp_path):
+    code = "import os, sys; from grnf.io.files.file import aside\n"
+    code += "with aside(sys.argv[1]) as made: made.write_text('half'); os._exit(9)"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "g.jsonl")])
+    assert len(list(tmp_path.iterdir())) == 1
+    with aside(tmp_path / "g.jsonl") as made:
+        made.write_text("whole")
+        deliver(made, tmp_path / "g.jsonl")
+    assert [path.name for path in tmp_path.iterdir()] == ["g.jsonl"]
 
 
 def test_unfinished_files_that_are_in_use_stay(tmp_path):

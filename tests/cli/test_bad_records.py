@@ -26,7 +26,7 @@ def source(tmp_path):
 
 
 COMMANDS = {
-    "outliers": ["-k", 2, "--contamination", 0.5],
+    "outliers": ["--space", "d_P", "-k", 2, "--contamination", 0.5],
     "dedup": [],
     "map": ["--output", "m.html"],
     "index": ["--output", "i"],

@@ -66,6 +66,30 @@ def test_new_graphs_on_a_saved_map(call, tu, tmp_path):
     assert (done.returncode, "are fixed" in done.stderr) == (2, True)
 
 
+def test_two_datasets_are_compared(call, tmp_path):
+    files = [tmp_path / "rings.jsonl", tmp_path / "paths.jsonl"]
+    for path, closed in zip(files, (True, False), strict=True):
+        graphs = ([[i, i + 1] for i in range(4 + n % 3)] + closed * [[4 + n % 3, 0]] for n in range(12))
+        rows = [
+            {
+                "nodes": [{"id": i} for i in range(max(map(max, edges)) + 1)],
+                "edges": [{"source": a, "target": b} for a, b in edges],
+            }
+            for edges in graphs
+        ]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    page = tmp_path / "map.html"
+    done = call("map", *files, "-o", page, "-m", 32, "--layout", "pca")
+    assert done.returncode == 0, done.stderr
+    html = page.read_text(encoding="utf-8")
+    meta = meta_of(html)
+    assert (meta["n"], meta["columns"][meta["first"]]["name"]) == (24, "source")
+    assert meta["columns"][meta["first"]]["categories"] == ["paths.jsonl", "rings.jsonl"]
+    p = float(call("test", *files, "--json").stdout.split('"pvalue": ')[1].split(",")[0])
+    assert p < 0.05
+    assert f"<h1>rings.jsonl and paths.jsonl: p = {p:.3g} (grnf test)</h1>" in html
+
+
 def test_no_graphs_make_an_empty_map(call, tmp_path):
     (tmp_path / "none.json").write_text("[]")
     done = call("map", tmp_path / "none.json", "-o", tmp_path / "map.html", "--format", "json")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from grnf import Graph
+from grnf._utils.locks import FolderLock
 from grnf.io import write_graphs
 from grnf.stats import ChangeDetector
 
@@ -117,6 +118,30 @@ def test_a_run_that_ends_before_its_first_graph_is_resumed(call, graphs, tmp_pat
         assert done.returncode == 0, done.stderr
         rows, _ = records((tmp_path / "out.jsonl").read_text())
         assert [row["graph"] for row in rows] == list(range(count))
+
+
+def test_the_output_of_another_run_and_another_reference_are_refused(call, graphs, tmp_path):
+    reference = tmp_path / "reference.s6"
+    reference.write_bytes((graphs / "usual.s6").read_bytes())
+    arguments = "monitor", reference, graphs / "stream.s6"
+    with FolderLock(tmp_path / "out.jsonl.lock"):  # as of a run with another state
+        done = call(*arguments, *options(tmp_path))
+    assert (done.returncode, "out.jsonl.lock is in use by another run" in done.stderr) == (1, True)
+    assert call(*arguments, *options(tmp_path)).returncode == 0
+    written = (tmp_path / "out.jsonl").read_bytes()
+    reference.write_bytes(b"".join(reference.read_bytes().splitlines(True)[:-1]))
+    done = call(*arguments, *options(tmp_path))
+    assert (done.returncode, "belongs to a run with reference 'sha256 " in done.stderr) == (1, True)
+    assert (tmp_path / "out.jsonl").read_bytes() == written
+
+
+@pytest.mark.parametrize(("size", "code"), [("1MB", 1), ("1TB", 0), ("much", 2)])
+def test_max_memory(call, graphs, tmp_path, size, code):
+    (tmp_path / "large.s6").write_text(":~WY_\n")  # 100,000 nodes
+    for arguments in (["info"], ["monitor", graphs / "usual.s6", "-m", 2, "--on-error", "raise"]):
+        done = call(*arguments, tmp_path / "large.s6", "--max-memory", size)
+        assert done.returncode == code, done.stderr
+        assert code == 0 or "--max-memory" in done.stderr
 
 
 @pytest.mark.slow

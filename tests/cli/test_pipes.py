@@ -114,7 +114,7 @@ def test_every_command_reads_pipes_of_the_shell(call, substituted, graphs, tu, t
     assert len((tmp_path / "again.jsonl").read_text().splitlines()) == count
     assert np.load(tmp_path / "d.npy").shape == (count, count)
     if format != "edge-table":
-        done("classify", "-m", 8, "--folds", 2, "-o", tmp_path / "report")
+        done("train", "-m", 8, "--folds", 2, "--report", tmp_path / "report")
 
 
 def test_molecules_by_a_pipe_of_the_shell(call, substituted, tmp_path):
@@ -151,7 +151,7 @@ def test_a_table_of_neither_kind(call, tmp_path):
 
 
 def test_a_pipe_without_a_suffix_needs_a_format(call, substituted, tmp_path):
-    for command in (["embed", "-o", tmp_path / "z.npy"], ["info"], ["classify"], ["distances"]):
+    for command in (["embed", "-o", tmp_path / "z.npy"], ["info"], ["train"], ["distances"]):
         result = call(command[0], substituted(b""), *command[1:])
         assert result.returncode == 2
         assert "has no suffix. Name its format" in " ".join(result.stderr.split())

@@ -96,7 +96,7 @@ def test_dedup(call, tmp_path):
     (tmp_path / "b.g6").write_text(f"{TURNED}\n")
     done = call("dedup", tmp_path / "a.g6", tmp_path / "b.g6", "-m", 32)
     assert [row["id"] for row in csv.DictReader(done.stdout.splitlines())] == ["1", "2"]
-    assert "2 isomorphic pairs" in done.stderr
+    assert "2 pairs of duplicates" in done.stderr
 
 
 def test_compare(call, tmp_path):
@@ -181,20 +181,67 @@ C[C@H](N)O,a,1
 C[C@@H](N)O,b,2
 [Na+].CC(=O)[O-],c,3
 CC(=O)O,d,4
+N[C@@H](O)C,e,5
+[2H]CC(=O)O,f,6
 """
+SAME, MIRRORED, DEUTERATED = ("identical", "be"), ("stereoisomer", "ab"), ("isotopologue", "df")
 
 
 @pytest.mark.parametrize(
-    ("options", "same"),
-    [([], ["a", "b"]), (["--stereo"], []), (["--standardize", "--stereo"], ["c", "d"])],
+    ("options", "groups", "redundant"),
+    [
+        ([], [SAME, MIRRORED, DEUTERATED], 1),
+        (["--stereo"], [SAME], 1),
+        (["--standardize"], [SAME, MIRRORED, ("standardized", "cd"), ("isotopologue", "cf")], 2),
+        (["--standardize", "--stereo"], [SAME, ("standardized", "cd")], 2),
+    ],
 )
-def test_duplicate_molecules_have_their_smiles_and_columns(call, tmp_path, options, same):
+def test_kinds_of_duplicate_molecules(call, tmp_path, options, groups, redundant):
     require("rdkit")
     (tmp_path / "m.csv").write_text(MOLECULES)
-    done = call("dedup", tmp_path / "m.csv", "--keep", "phase", *options, "-o", tmp_path / "d.csv")
-    assert done.returncode == 0, done.stderr
     molecules = {row["id"]: row for row in csv.DictReader(MOLECULES.splitlines())}
-    assert rows(tmp_path / "d.csv") == [{"group": "1", **molecules[name]} for name in same]
+    done = call("dedup", tmp_path / "m.csv", "--keep", "phase", *options, "-o", tmp_path / "d.csv", "--json")
+    assert json.loads(done.stdout)["redundant graphs"] == redundant, done.stderr
+    assert sorted(rows(tmp_path / "d.csv"), key=lambda row: (row["kind"], row["id"])) == sorted(
+        (
+            {"group": str(number), "kind": kind, **molecules[name]}
+            for number, (kind, names) in enumerate(groups, start=1)
+            for name in names
+        ),
+        key=lambda row: (row["kind"], row["id"]),
+    )
+    done = call("dedup", *[tmp_path / "m.csv"] * 2, *options, "--json")
+    kinds = {frozenset((row["id"], row["other"])): row["kind"] for row in json.loads(done.stdout)}
+    assert all(kinds[frozenset(names)] == kind for kind, names in groups)
+
+
+def test_write_without_duplicates(call, tmp_path):
+    require("rdkit")
+    lines = MOLECULES.replace("e,5", '"e\nE",5').splitlines(keepends=True)
+    (tmp_path / "m.csv").write_text("".join([*lines, "C(,bad,7\n", "CC(O)=O,g,8\n"]))
+    wanted = "".join(lines[:5] + lines[7:])  # without "e\nE", "bad" and "g"
+    done = call("dedup", tmp_path / "m.csv", "--write", tmp_path / "c.csv", "--on-error", "skip")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "c.csv").read_text() == wanted
+    (tmp_path / "m.smi").write_text("SMILES name\nCCO a\n\nOCC b\nC c\n")
+    call("dedup", tmp_path / "m.smi", "--write", tmp_path / "c.smi")
+    assert (tmp_path / "c.smi").read_text().split() == ["SMILES", "name", "CCO", "a", "C", "c"]
+    (tmp_path / "a.g6").write_text(f"{TRIANGLE}\n{PATH}\n{TURNED}\n")
+    assert call("dedup", tmp_path / "a.g6", "--write", tmp_path / "c.g6").returncode == 0
+    assert (tmp_path / "c.g6").read_text() == f"{TRIANGLE}\n{PATH}\n"
+    from rdkit import Chem
+
+    with Chem.SDWriter(str(tmp_path / "m.sdf")) as writer:
+        for smiles in ("CCO", "OCC", "C"):
+            writer.write(Chem.MolFromSmiles(smiles))
+    call("dedup", tmp_path / "m.sdf", "--write", tmp_path / "c.sdf")
+    assert [Chem.MolToSmiles(mol) for mol in Chem.SDMolSupplier(str(tmp_path / "c.sdf"))] == ["CCO", "C"]
+    pa, pq = require("pyarrow"), require("pyarrow.parquet")
+    pq.write_table(pa.table({"smiles": ["CCO", "OCC", "C"], "n": [1, 2, 3]}), tmp_path / "m.parquet")
+    call("dedup", tmp_path / "m.parquet", "--write", tmp_path / "c.parquet")
+    assert pq.read_table(tmp_path / "c.parquet").to_pydict() == {"smiles": ["CCO", "C"], "n": [1, 3]}
+    done = call("dedup", tmp_path / "m.smi", "--write", tmp_path / "c.csv", "--force")
+    assert (done.returncode, "must end in .smi" in done.stderr) == (1, True)
 
 
 def test_standard_input_keeps_columns(call, monkeypatch):
@@ -202,7 +249,31 @@ def test_standard_input_keeps_columns(call, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(MOLECULES.encode())))
     done = call("dedup", "-", "--format", "smiles", "--keep", "phase")
     assert done.returncode == 0, done.stderr
-    assert [row["phase"] for row in csv.DictReader(done.stdout.splitlines())] == ["1", "2"]
+    assert [row["phase"] for row in csv.DictReader(done.stdout.splitlines())] == list("251246")
+
+
+def test_hits_have_smiles_columns_and_drawings(call, tmp_path, tu, made):
+    require("rdkit")
+    (tmp_path / "m.csv").write_text(MOLECULES.replace("a,1", '"<script>a",<i>1'))
+    (tmp_path / "q.smi").write_text("C[C@H](N)O <b>q\nCCO r\n")
+    assert call("index", tmp_path / "m.csv", "--keep", "phase", "-o", tmp_path / "i").returncode == 0
+    (tmp_path / "more.smi").write_text("CCCCO more\n")
+    assert call("index", tmp_path / "more.smi", "--append", "-o", tmp_path / "i").returncode == 0
+    done = call("search", tmp_path / "i", tmp_path / "q.smi", "-k", 7, "--json")
+    known = {row["id"]: row for row in csv.DictReader((tmp_path / "m.csv").read_text().splitlines())}
+    known["more"] = {"smiles": "CCCCO", "phase": None}
+    for row in json.loads(done.stdout):
+        assert (row["id_smiles"], row["id_phase"]) == (known[row["id"]]["smiles"], known[row["id"]]["phase"])
+        assert row["smiles"] == {"<b>q": "C[C@H](N)O", "r": "CCO"}[row["query"]]
+    done = call("search", tmp_path / "i", tmp_path / "q.smi", "-k", 7, "-o", tmp_path / "hits.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "hits.html").read_text()
+    assert page.count("<img ") == 2 + 14
+    assert "<h2>&lt;b&gt;q</h2>" in page
+    assert "<td>&lt;script&gt;a</td>" in page
+    assert not any(word in page for word in ("<script", "<b>", "<i>", "http:", "https:"))
+    assert call("search", made, tu, "-k", 2, "-o", tmp_path / "tu.html").returncode == 0
+    assert (tmp_path / "tu.html").read_text().count("<img ") == 25 * 3
 
 
 def test_standardize_needs_molecules(call, tu):

@@ -86,7 +86,6 @@ def test_evaluation(call, tu, other, tmp_path, monkeypatch):
     for suffix, start in (
         (".tex", r"\begin{tabular}"),
         (".md", "| score"),
-        (".html", "<!DOCTYPE"),
         (".csv", "score,"),
     ):
         done = call("evaluate", tu, other, *small, "-q", "-o", tmp_path / f"r{suffix}")
@@ -103,4 +102,31 @@ def test_evaluation(call, tu, other, tmp_path, monkeypatch):
     done = call("evaluate", tu, other, "-k", 30)
     assert (done.returncode, "a smaller n_neighbors" in done.stderr) == (1, True)
     done = call("evaluate", tu, other, "-o", tmp_path / "r.pdf")
-    assert (done.returncode, ".html" in done.stderr) == (2, True)
+    assert (done.returncode, ".tex" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("kind", ["graphs", "vectors"])
+def test_page_of_an_evaluation(call, kind, tmp_path):
+    random = np.random.default_rng(0)
+    small = ("-m", 16, "--n-resamples", 19, "-q", "--report", tmp_path / "page.html")
+    if kind == "vectors":
+        np.save(tmp_path / "a.npy", random.normal(size=(60, 3)))
+        np.save(tmp_path / "b.npy", random.normal(3, 1, size=(60, 3)))
+        samples = tmp_path / "a.npy", tmp_path / "b.npy"
+    else:
+        for name in "ab":
+            atoms = ["C", "N", "O"] if name == "a" else ["C", "S"]
+            lines = ["".join(random.choice(atoms, size=6)) + f" <b>{name}{i}&" for i in range(60)]
+            (tmp_path / f"{name}.smi").write_text("\n".join(lines) + "\n")
+        samples = tmp_path / "a.smi", tmp_path / "b.smi"
+    done = call("evaluate", *samples, *small, "--json")
+    assert done.returncode == 0, done.stderr
+    page, found = (tmp_path / "page.html").read_text(), json.loads(done.stdout)
+    assert found["total_variation"] > 0.5
+    assert f"Total variation: ≥ {found['total_variation']:.3f}" in page
+    assert "&quot;random_state&quot;: 0" in page
+    assert page.count("<svg") == (12 if kind == "graphs" else 0)
+    assert "<b>" not in page
+    assert ("&lt;b&gt;a" in page) == (kind == "graphs")
+    done = call("evaluate", *samples, *small)
+    assert (done.returncode, "--force" in done.stderr) == (1, True)

@@ -24,21 +24,34 @@ def table(tmp_path):
     return tmp_path / "t.csv"
 
 
+def test_edits_in_parquet(call, tmp_path):
+    pq = require("pyarrow.parquet")
+    (tmp_path / "two.g6").write_text("Bw\nDhc\n")
+    done = call("compare", tmp_path / "two.g6", 0, 1, "-o", tmp_path / "edits.parquet")
+    assert done.returncode == 0, done.stderr
+    assert sum(pq.read_table(tmp_path / "edits.parquet")["cost"].to_pylist()) > 0
+
+
 @pytest.mark.parametrize("command", READERS)
 @pytest.mark.filterwarnings("ignore:with 24 and 24 graphs")
 def test_every_command_reads_the_same_tables(call, table, command):
     out, index = table.with_name("out"), table.with_name("i.index")
     if command == "search":
         assert call("index", table, "-o", index, *OPTIONS, *SMALL).returncode == 0
+    model = table.with_name("m.grnf")
+    if command == "predict":
+        options = ["--folds", 2, "--estimator", "linear", "--lifts", "none", *SMALL]
+        assert call("train", table, "-o", model, *OPTIONS, *options).returncode == 0
     arguments, expected = {
-        "classify": (
-            [table, "-o", out, "--folds", 2, "--estimator", "linear", "--lifts", "none"],
+        "predict": ([model, table], "\nÄ23,CCCCCCCCCCCCCC,23.5,"),
+        "train": (
+            [table, "--report", out, "--folds", 2, "--estimator", "linear", "--lifts", "none"],
             "24 graphs",
         ),
         "cluster": ([table, *SMALL], "\nÄ23,"),
         "compare": ([table, "Ä0", "Ä1"], "edit distance "),
         "convert": ([table, f"{out}.jsonl"], "24 graphs"),
-        "dedup": ([table, table, *SMALL], "\nÄ3,Ä3,0,isomorphic,CCCCC(=O)O,3.5,CCCCC(=O)O,3.5\n"),
+        "dedup": ([table, table, *SMALL], "\nÄ3,Ä3,0,isomorphic,identical,CCCCC(=O)O,3.5,CCCCC(=O)O,3.5\n"),
         "distances": ([table, "--nearest", 1, *SMALL], "\nÄ23,1,"),
         "embed": ([table, "-o", "-", *SMALL], "\nÄ23,1,CCCCCCCCCCCCCC,23.5,"),
         "evaluate": ([table, table, "--n-resamples", 99, *SMALL], "uniqueness"),
@@ -48,7 +61,7 @@ def test_every_command_reads_the_same_tables(call, table, command):
         "monitor": ([table, table, *SMALL], '"id": "\\u00c423"'),
         "outliers": ([table, "-k", 2, "--space", "d_P", *SMALL], ",3.5\n"),
         "pick": ([table, "-n", 3, *SMALL], "\n1,Ä0,,CC(=O)O,0.5\n"),
-        "search": ([index, table, "-k", 1], "\nÄ3,1,Ä3,0,CCCCC(=O)O,3.5\n"),
+        "search": ([index, table, "-k", 1], "\nÄ3,1,Ä3,0,CCCCC(=O)O,3.5,CCCCC(=O)O,3.5\n"),
         "split": ([table, *SMALL], "\nÄ23,"),
         "test": ([table, table, "--n-resamples", 99, *SMALL], "p = "),
     }[command]

@@ -38,7 +38,7 @@ def write(path, header, rows, delimiter=",", opener=open, encoding="utf-8"):
 @pytest.fixture
 def classified(call, tmp_path):
     def classified(path, *more):
-        result = call("classify", path, "-o", tmp_path / "out", "--json", *FAST, *more)
+        result = call("train", path, "--report", tmp_path / "out", "--json", *FAST, *more)
         return result, json.loads(result.stdout) if result.returncode == 0 else None
 
     return classified
@@ -129,7 +129,7 @@ def test_several_targets(classified, call, tmp_path):
         predictions = list(csv.DictReader(file))
     assert [row["target"] for row in predictions] == ["acid"] * 24 + ["gaps"] * 12 + ["a, b"] * 24
     assert json.loads((tmp_path / "out" / "results.json").read_text())["mean"] == report["mean"]
-    text = call("classify", path, "-o", tmp_path / "out", *FAST, "--target", "acid,gaps").stdout
+    text = call("train", path, "--report", tmp_path / "out", *FAST, "--target", "acid,gaps").stdout
     assert "gaps: 12 graphs, positive class 1 (6)\n  GRNF" in text
     assert "mean over 2 targets\n  GRNF" in text
 
@@ -226,7 +226,7 @@ def test_help_says_what_is_used(call):
     from grnf import GRNFClassifier
     from grnf.estimators.classifier import FEATURES, FEATURES_OF_LIFTS
 
-    text = " ".join(call("classify", "--help").stdout.split())
+    text = " ".join(call("train", "--help").stdout.split())
     assert GRNFClassifier().n_components is None
     assert (FEATURES, FEATURES_OF_LIFTS) == (512, 1024)
     assert "512" in text

@@ -327,3 +327,12 @@ def test_ridge_with_missing_targets_is_ridge_on_the_others():
         weights = np.linalg.solve(K[np.ix_(rows, rows)] + np.eye(len(rows)) / 2, truth - truth.mean())
         expected = K[:, rows] @ weights + truth.mean()
         np.testing.assert_allclose(model.decision_function(X)[:, target], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_all_samples_may_be_support_vectors(classes):
+    """A narrow kernel makes every sample a support vector. They are sorted by class, the samples are not."""
+    X, y = blobs(classes=classes)
+    model = KernelClassifier(gamma=1000.0, C=10.0).fit(X, y)
+    assert len(model.support_) == len(X)
+    assert model.score(X, y) == 1

@@ -13,6 +13,7 @@ from sklearn.svm import SVC
 
 from grnf import GRNF, Graph, ReweightedGRNF, null_graph
 from grnf.datasets import make_delaunay, make_sbm
+from grnf.errors import GrnfWarning
 from grnf.estimators.reweighted import aligned_weights, sparse_weights, target_matrix
 from grnf.features import psi_of_graph
 from grnf.law import ShiftedPoisson
@@ -279,3 +280,12 @@ def test_numbers_are_a_regression():
 def test_bad_targets_are_refused(y, task, message):
     with pytest.raises(ValueError, match=message):
         target_matrix(y, task, 3)
+
+
+def test_distance_0_of_different_graphs_is_a_warning():
+    triangles = Graph(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])
+    hexagon = Graph(6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)])
+    grnf = GRNF(64, random_state=0).fit([triangles])
+    with pytest.warns(GrnfWarning, match="not isomorphic"):
+        assert grnf.distance(triangles, hexagon).value < 1e-6
+    assert grnf.distance(hexagon, hexagon.permuted([3, 1, 5, 0, 4, 2])).value < 1e-6  # without a warning

@@ -310,6 +310,20 @@ def test_two_sample(checked, study):
 
 
 @pytest.mark.slow
+def test_generators(checked, study):
+    require("networkx")
+    results = checked("generators", study)
+    truths = {(r["case"], r["weight"]): r["truth"] for r in results["validity"]}
+    assert list(truths["SBM, 12 and 13 nodes", 1.0]) == [1, 1]
+    assert truths["SBM, 5 nodes", 0.3][0] == pytest.approx(0.3 * truths["SBM, 5 nodes", 1.0][0])
+    assert all(r["above"] == [0, 0] for r in results["validity"])
+    assert [r["change"].split(",")[0] for r in results["growth"]] == ["rewired edges"] * 2 + [
+        "weight of a mixture"
+    ]
+    assert again("generators", study) == results
+
+
+@pytest.mark.slow
 def test_third_order(checked, real):
     (entry,) = checked("third_order", real).values()
     assert entry["gain_error"] >= 0

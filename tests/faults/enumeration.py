@@ -12,6 +12,7 @@ process runs the command, and these are checked:
 """
 
 import argparse
+import gc
 import io
 import json
 import os
@@ -22,6 +23,7 @@ import tempfile
 import traceback
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 for library in ("OPENBLAS", "OMP", "NUMBA"):
@@ -30,15 +32,28 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from faulty_disk import DEAD, KINDS, FaultyDisk  # noqa: E402
+from typer import main as typer_main  # noqa: E402
 
+from grnf import __version__  # noqa: E402
 from grnf.cli import main  # noqa: E402
 from grnf.datasets import make_sbm  # noqa: E402
-from grnf.io import write_graphs  # noqa: E402
+from grnf.io import RawGraph, write_graphs  # noqa: E402
 
+typer_main.get_command = cache(typer_main.get_command)  # the commands are built once, before the forks
 SECONDS = 120
 RESULTS = HERE.parents[1] / "benchmarks" / "results" / "faults.json"
 SMALL = ["-m", "8"]
 INDEX = ["index", "in.g6", "-o", "x.index", "--keep-graphs", *SMALL]
+TRAIN = ["train", "y.jsonl", "-o", "y.grnf", "--estimator", "linear", "--folds", "2", *SMALL]
+TABLES = {
+    "dedup": SMALL,
+    "cluster": SMALL,
+    "split": SMALL,
+    "pick": ["-n", "4", *SMALL],
+    "outliers": [],
+    "compare": ["more.g6", "--first-id", "0", "--second-id", "0"],
+}
+"""Commands that write a table, each in every format."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +85,27 @@ CASES = {
         ["monitor", "in.g6", "more.g6", "--state", "s.npz", "-o", "a.jsonl", "--block-size", "5", *SMALL]
     ),
     "map": Case(["map", "in.g6", "-o", "m.html", "--layout", "pca", *SMALL], ("--force",)),
-    "dedup": Case(["dedup", "in.g6", "-o", "d.csv", *SMALL], ("--force",)),
+    "map-layout": Case(
+        ["map", "in.g6", "-o", "m.html", "--layout", "pca", "--save-layout", "l.npz", *SMALL], ("--force",)
+    ),
     "distances": Case(["distances", "in.g6", "-o", "d.npy", *SMALL], ("--force",)),
-    "convert": Case(["convert", "in.g6", "g.jsonl"], ("--force",)),
+    "train": Case(TRAIN, ("--force",)),
+    "predict": Case(["predict", "y.grnf", "more.g6", "-o", "p.csv"], ("--force",), (TRAIN,)),
+    "search": Case(["search", "x.index", "more.g6", "-o", "s.csv"], ("--force",), (INDEX,)),
+    **{
+        f"convert-{suffix}": Case(["convert", "in.g6", f"g.{suffix}"], ("--force",))
+        for suffix in ("jsonl", "graphml", "parquet")
+    },
+    **{
+        f"{command}-{suffix}": Case([command, "in.g6", *options, "-o", f"t.{suffix}"], ("--force",))
+        for command, options in TABLES.items()
+        for suffix in ("csv", "json", "parquet")
+    },
+    **{
+        f"{command}-{suffix}": Case([command, "in.g6", "more.g6", "-o", f"t.{suffix}", *SMALL], ("--force",))
+        for command in ("test", "evaluate")
+        for suffix in ("csv", "json")
+    },
 }
 """Commands to enumerate; a new command that writes is one more entry."""
 
@@ -82,6 +115,8 @@ def inputs(root):
     graphs = make_sbm(24, random_state=0)[0]
     write_graphs(root / "in.g6", graphs[:12])
     write_graphs(root / "more.g6", graphs[12:])
+    labeled = [RawGraph(graph.n_nodes, graph.edges, y=row % 2) for row, graph in enumerate(graphs)]
+    write_graphs(root / "y.jsonl", labeled)
     (root / "ids.txt").write_text("3\n7\n")
     for name in ("other.txt", ".z.npy.old.part", ".x.index.old.part"):
         (root / name).write_text("of somebody else")
@@ -206,6 +241,8 @@ def warm_up(names):
                 finally:
                     sys.stdout, sys.stderr = streams
         os.chdir(here)
+    gc.collect()
+    gc.freeze()  # else each new process copies the memory of all objects
 
 
 def enumerate_faults(names, kinds, step=1, first=0):
@@ -216,6 +253,17 @@ def enumerate_faults(names, kinds, step=1, first=0):
             for kind in kinds:
                 for n in range(first, len(faults.log), step):
                     yield name, kind, n, faults.log[n], faults.problem(kind, n)
+
+
+def store(name, counts, problems):
+    """Store the counts of a command, all of whose faults were tried."""
+    commands = json.loads(RESULTS.read_text())["commands"] if RESULTS.exists() else {}
+    commands[name] = {"grnf": __version__, **counts, "problems": problems}
+    commands = {name: commands[name] for name in CASES if name in commands}
+    totals = {"faults": sum(each[kind] for each in commands.values() for kind in KINDS)}
+    totals["problems"] = sum(each["problems"] for each in commands.values())
+    content = {"command": "make faults", "kinds": KINDS, **totals, "commands": commands}
+    RESULTS.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def run_from_shell():
@@ -233,20 +281,19 @@ def run_from_shell():
             faults = Enumeration(CASES[names[0]], folder)
             print(faults.log[options.n], "->", faults.problem(kinds[0], options.n) or "as it should be")
         return
-    counts, problems = {name: Counter() for name in names}, []
-    for name, kind, n, operation, problem in enumerate_faults(names, kinds, options.step):
-        counts[name][kind] += 1
-        if problem is not None:
-            problems.append([name, kind, n, operation, problem])
-            print(f"{name} --kind {kind!r} --n {n} ({operation}): {problem}", flush=True)
-    total = sum(sum(each.values()) for each in counts.values())
-    print(f"{total} faults in {len(names)} commands, {len(problems)} problems")
-    if not options.names and options.step == 1 and options.kind is None:
-        from grnf import __version__
-
-        content = {"command": "make faults", "grnf": __version__, "kinds": KINDS, "faults": total}
-        content |= {"problems": len(problems), "commands": counts}
-        RESULTS.write_text(json.dumps(content, indent=2) + "\n")
+    total = problems = 0
+    for name in names:
+        counts, found = Counter(), 0
+        for _, kind, n, operation, problem in enumerate_faults([name], kinds, options.step):
+            counts[kind] += 1
+            if problem is not None:
+                found += 1
+                print(f"{name} --kind {kind!r} --n {n} ({operation}): {problem}", flush=True)
+        print(f"{name}: {counts.total()} faults, {found} problems", flush=True)
+        total, problems = total + counts.total(), problems + found
+        if options.step == 1 and options.kind is None:
+            store(name, counts, found)
+    print(f"{total} faults in {len(names)} commands, {problems} problems")
     sys.exit(bool(problems))
 
 

@@ -1,12 +1,14 @@
 """Altered saved files: each loader reads them, or raises one error that names the file."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 
 from grnf import GRNF
 from grnf.datasets import make_sbm
+from grnf.errors import GraphError
 from grnf.estimators import FeatureViews
 from grnf.io.vectors import read_vectors
 from grnf.law import ShiftedPoisson
@@ -116,6 +118,54 @@ def test_transformers(tmp_path, transformer):
     for content in altered(state):
         path.write_text(json.dumps(content))
         check(lambda: type(transformer).load(path), path)
+
+
+@pytest.mark.parametrize("load", [ChangeDetector.load, GraphMap.load, read_vectors])
+def test_a_directory_of_arrays_before_the_file(tmp_path, load):
+    """The position in an .npz file at which its table of contents begins is negative."""
+    path = tmp_path / "z.npz"
+    np.savez(path, head=np.zeros(3))
+    content = bytearray(path.read_bytes())
+    content[-10:-6] = b"\xff\xff\xff\x7f"  # the size of the table
+    path.write_bytes(content)
+    with pytest.raises(GraphError, match=r"z\.npz"):
+        load(path)
+
+
+def cut(path, old, new):
+    """Change bytes of a file in place."""
+    content = path.read_bytes()
+    assert old in content
+    assert len(old) == len(new)
+    path.write_bytes(content.replace(old, new))
+
+
+def test_damaged_vectors(tmp_path):
+    """As `make fuzz` found them: headers that are not Python, positions before the file, broken pages."""
+    require("pyarrow")
+    from grnf.io import write_graphs
+
+    write_graphs(tmp_path / "in.g6", GRAPHS[:10])
+    GraphIndex(GRNF(8, random_state=0)).add(GRAPHS[:10]).save(tmp_path / "x.index")
+    for suffix in ("npy", "npz", "parquet"):
+        embed(tmp_path / "in.g6", tmp_path / f"z.{suffix}", GRNF(8, random_state=0))
+    for new in (b"'descr\0:", b"(descr':", b"'descr(:"):
+        for path in (tmp_path / "z.npy", tmp_path / "z.npz", tmp_path / "x.index/segment-1/rows.npy"):
+            valid = path.read_bytes()
+            cut(path, b"'descr':", new)
+            load = (
+                partial(GraphIndex.load, path.parents[1])
+                if path.name == "rows.npy"
+                else partial(read_vectors, path)
+            )
+            with pytest.raises(GraphError, match=path.name):
+                load()
+            path.write_bytes(valid)
+    path = tmp_path / "z.parquet"
+    valid = path.read_bytes()
+    for start in range(4, len(valid) - 8, 41):
+        path.write_bytes(valid[:start] + b"\xff" * 4 + valid[start + 4 :])
+        check(lambda: read_vectors(path), path)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")

@@ -3,10 +3,13 @@
 Chromium (Debian's `chromium`, or the one that GRNF_BROWSER names) is driven by Playwright; skipped without.
 """
 
+import csv
 import json
 import os
 import shutil
+import zlib
 from dataclasses import replace
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -39,7 +42,7 @@ def browser():
 class Watched:
     """A page, with what it says and asks for."""
 
-    def __init__(self, browser, path, init=None, **settings):
+    def __init__(self, browser, path, init=None, at="", **settings):
         self.context = browser.new_context(**{"viewport": {"width": 1100, "height": 720}, **settings})
         self.page = self.context.new_page()
         self.errors, self.requests = [], []
@@ -48,7 +51,7 @@ class Watched:
         self.page.on("request", lambda request: self.requests.append(request.url))
         if init:
             self.page.add_init_script(init)
-        self.page.goto(path.as_uri())
+        self.page.goto(path.as_uri() + at)
         self.page.wait_for_selector("html[data-ready]", timeout=60_000)
 
     def _said(self, message):
@@ -182,6 +185,20 @@ def test_search_lasso_and_export(watch, thousand):
         page.click("#export")
     with open(saved.value.path(), encoding="utf-8") as file:
         assert file.read().splitlines() == [f"ring {i}" for i in wanted]
+    in_class = sum(i % 6 == 2 for i in wanted)
+    share, others = f"{100 * in_class / len(wanted):.1f} %", f"{(167 - in_class) / (1_000 - len(wanted)):.1%}"
+    rows = [row.split("\t") for row in page.locator("#summary").inner_text().splitlines()]
+    assert ["5 nodes", share, others.replace("%", " %")] in rows
+    color_by(page, "height")
+    rows = [row.split("\t") for row in page.locator("#summary").inner_text().splitlines()]
+    assert float(rows[1][1]) == pytest.approx(sum(wanted) / len(wanted) / 1_000, rel=1e-3)
+    with page.expect_download() as saved:
+        page.click("#csv")
+    with open(saved.value.path(), encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [row["id"] for row in table] == [f"ring {i}" for i in wanted]
+    assert [float(row["height"]) for row in table] == pytest.approx([i / 1_000 for i in wanted], abs=1e-6)
+    assert table[0]["label"] == f"{3 + wanted[0] % 6} nodes"
     page.click("#clear")
     assert page.locator("#selection").is_hidden()
 
@@ -316,6 +333,118 @@ def test_a_class_alone_and_all_again(watch, thousand):
     buttons.nth(4).dblclick()
     page.keyboard.press("Escape")
     assert all(pressed())
+
+
+def test_a_range_of_the_histogram_filters(watch, thousand):
+    page = watch(thousand).page
+    page.locator("#legend button").first.click()  # filters of several columns hold at once
+    color_by(page, "height")
+    box = page.locator("#legend canvas").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.mouse.up()
+    low, high = page.evaluate("grnfMap.link()").split("r=")[1].split("&")[0].split("+")[1:]
+    assert (float(low), float(high)) == pytest.approx((0.25, 0.5), abs=0.01)
+    left = sum(float(low) <= i / 1_000 <= float(high) and i % 6 > 0 for i in range(1_000))
+    assert page.locator("#legend .ends b").inner_text().endswith(f": {left} graphs")
+    page.mouse.click(box["x"] + 30, box["y"] + 20)
+    assert page.locator("#legend .ends b").inner_text() == ""
+
+
+def test_a_link_restores_the_view(watch, thousand):
+    watched = watch(thousand)
+    page = watched.page
+    page.mouse.click(*watched.place(17))
+    page.wait_for_selector(".near button")
+    page.locator("#legend button").nth(1).click()
+    page.keyboard.down("Shift")
+    page.mouse.move(300, 300)
+    page.mouse.down()
+    for x, y in [(450, 290), (460, 440), (310, 430)]:
+        page.mouse.move(x, y)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    color_by(page, "height")
+    page.click("#in")
+    page.click("#edges")
+    page.click("#link")
+    wait(page, "location.hash.length > 10")
+    link, view = page.evaluate("location.hash"), page.evaluate("grnfMap.view")
+    other = watch(thousand, at=link).page
+    assert other.evaluate("grnfMap.view") == {name: pytest.approx(v, abs=1e-4) for name, v in view.items()}
+    assert other.locator("#chosen h2").inner_text() == "ring 17"
+    assert other.locator("#color").input_value() == "height"
+    assert other.locator("#edges").get_attribute("aria-pressed") == "true"
+    selected = page.evaluate("grnfMap.selectedIds()")
+    assert selected.count("ring") > 20
+    assert other.evaluate("grnfMap.selectedIds()") == selected
+    assert other.evaluate("grnfMap.link()") == page.evaluate("grnfMap.link()")
+
+
+def test_labels_do_not_overlap(watch, thousand):
+    names = [f"a class with a name, {i % 20:02}" for i in range(1_000)]
+    places = 0.2 * thousand.positions  # all of them near each other
+    page = watch(replace(thousand, columns=[make_column("label", names)], positions=places)).page
+    labels = page.evaluate("grnfMap.labels()")
+    assert 5 < len(labels) <= 20
+    for at, one in enumerate(labels):
+        for other in labels[:at]:
+            far = abs(one["x"] - other["x"]) >= (one["wide"] + other["wide"]) / 2
+            assert far or abs(one["y"] - other["y"]) >= 18
+
+
+def test_labels_are_at_dense_places(watch, thousand):
+    names = ["left" if x < -0.5 else "right" if x > 0.5 else None for x in thousand.positions[:, 0]]
+    page = watch(replace(thousand, columns=[make_column("label", names)])).page
+    middle = page.locator("#over").bounding_box()["width"] / 2
+    at = {label["text"]: label["x"] for label in page.evaluate("grnfMap.labels()")}
+    assert at["left"] < middle < at["right"]
+
+
+def test_cliffs_are_near_pairs_with_different_values(watch, thousand):
+    values = [float(i % 2 if i in (500, 501) else 0) + i / 1e6 for i in range(1_000)]
+    page = watch(replace(thousand, columns=[Column("activity", "number", values)])).page
+    before = painted_over(page)
+    page.click("#cliffs")
+    page.wait_for_selector("#pairs li")
+    found = page.evaluate("grnfMap.cliffs().map(c => [c.i, c.j])")
+    assert found
+    assert all(501 in pair for pair in found)
+    assert [500, 501] in found
+    assert painted_over(page) > before
+    page.locator("#pairs button").first.click()
+    i, j = found[0]
+    page.wait_for_selector(f'#pair figure:first-child[data-graph="{i}"] + figure[data-graph="{j}"]')
+
+
+def test_edges_join_nearest_graphs(watch, thousand):
+    page = watch(thousand).page
+    before = painted_over(page)
+    page.click("#edges")
+    wait(page, "document.getElementById('edges').ariaPressed === 'true'")
+    assert painted_over(page) > 5 * before
+    page.click("#edges")
+    assert painted_over(page) == before
+
+
+def test_figures_as_png_and_svg(watch, thousand):
+    page = watch(replace(thousand, title='A "title" <b>')).page
+    with page.expect_download() as saved:
+        page.click("#png")
+    with open(saved.value.path(), "rb") as file:
+        content = file.read()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(content[16:20]) == 2160
+    at = content.index(b"pHYs")
+    assert int.from_bytes(content[at + 4 : at + 8]) == 11_811  # 300 dots per inch
+    assert zlib.crc32(content[at : at + 13]) == int.from_bytes(content[at + 13 : at + 17])
+    with page.expect_download() as saved:
+        page.click("#svg")
+    root = ET.parse(saved.value.path()).getroot()
+    texts = [element.text for element in root if element.tag.endswith("text")]
+    assert {'A "title" <b>', "label", "3 nodes", "8 nodes"} <= set(texts)
+    assert sum(element.tag.endswith("path") for element in root) == 1_000 + 6 + 1
 
 
 @pytest.mark.parametrize("webgl", [True, False])

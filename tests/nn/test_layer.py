@@ -18,7 +18,7 @@ torch = require("torch")
 data = require("torch_geometric.data")
 
 from grnf.nn import GRNFLayer  # noqa: E402
-from nn.layers import batch_of, some_graphs  # noqa: E402
+from nn.layers import batch_of, covering_design, some_graphs  # noqa: E402
 
 ORDERS = {1: 0.4, 2: 0.3, 3: 0.3}
 
@@ -79,10 +79,7 @@ def test_the_definition(graph):
     np.testing.assert_allclose(layer(to_pyg(graph))[0].numpy(), expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("hidden_activation", list(ACTIVATIONS))
-@pytest.mark.parametrize("basis", ["indicator", "overlapping"])
-@pytest.mark.parametrize("heads", [1, 3])
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize(("k", "heads", "basis", "hidden_activation"), covering_design((4,)))
 def test_layer_is_engine_in_double_precision(k, heads, basis, hidden_activation):
     """The same loops: equal to the last digits for every order, activation, basis and number of heads."""
     graphs = some_graphs(1, 1)

@@ -1,7 +1,8 @@
-"""The path in torch operations against the compiled kernels, and what torch can do with it alone."""
+"""The path in torch operations against the definition and the kernels, and what only this path can do."""
 
 import copy
 
+import numpy as np
 import pytest
 
 from optional import require
@@ -10,8 +11,10 @@ torch = require("torch")
 
 from grnf.activations import ACTIVATIONS  # noqa: E402
 from grnf.errors import CostWarning, GraphError  # noqa: E402
+from grnf.features import psi_of_graph  # noqa: E402
+from grnf.graphs import GraphBatch  # noqa: E402
 from grnf.nn import GRNFLayer, torch_sums  # noqa: E402
-from nn.layers import batch_of, some_graphs  # noqa: E402
+from nn.layers import COMPILED, batch_of, covering_design, some_graphs  # noqa: E402
 
 
 def layers(k, heads=1, dtype=torch.float64, out_channels=6, **settings):
@@ -32,22 +35,36 @@ def inputs(sizes=(4, 0, 3, 1), dtype=torch.float64):
     return x.requires_grad_(), arcs, attr.requires_grad_(), batch.batch[order], batch.num_graphs
 
 
-@pytest.mark.parametrize("hidden_activation", list(ACTIVATIONS))
-@pytest.mark.parametrize("basis", ["indicator", "overlapping"])
-@pytest.mark.parametrize("heads", [1, 3])
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
-def test_both_paths_agree(k, heads, basis, hidden_activation, monkeypatch):
+@pytest.mark.parametrize(("k", "heads", "basis", "hidden_activation"), covering_design((1, 2, 3, 4)))
+def test_the_definition_in_torch(k, heads, basis, hidden_activation, monkeypatch):
     monkeypatch.setattr(torch_sums, "ENTRIES", 4000)  # many steps
-    torch.manual_seed(k)
-    given = inputs((5, 0, 3, 1, 2) if k < 4 else (4, 0, 1))
+    graphs = some_graphs(1, 1, (4, 0, 3, 1) if k < 4 else (3, 1))
     settings = {
         "basis": basis,
         "hidden_activation": hidden_activation,
         "normalize": heads == 1,
-        "trainable": True,
+        "adjacency_channel": basis == "indicator",
     }
+    layer = layers(k, heads, center=False, **settings)[1]
+    channels = GraphBatch.from_graphs(graphs).channels(settings["adjacency_channel"]).all
+    draw = layer.proposal.sample(6 // heads, channels=channels, seed=1, heads=heads)
+    expected = np.stack([psi_of_graph(graph, draw, **settings) for graph in graphs]) / np.sqrt(6)
+    first = layer(batch_of(graphs)).numpy()[:, ::heads]  # the definition has one head
+    np.testing.assert_allclose(first, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize(("k", "hidden_activation"), COMPILED)
+def test_both_paths_agree(k, heads, hidden_activation, monkeypatch):
+    """Numbers and derivatives, for nodes in any order."""
+    monkeypatch.setattr(torch_sums, "ENTRIES", 4000)
+    torch.manual_seed(k)
+    given = inputs((5, 0, 3, 1, 2) if k < 4 else (4, 0, 1))
+    basis = "indicator" if (heads == 1) == (hidden_activation == "relu") else "overlapping"
     found = []
-    for layer in layers(k, heads, adjacency_channel=basis == "indicator", **settings):
+    for layer in layers(
+        k, heads, basis=basis, hidden_activation=hidden_activation, normalize=heads == 1, trainable=True
+    ):
         z = layer(*given)
         wanted = (given[0], given[2], *layer.parameters())
         found.append([z, *torch.autograd.grad(z.square().sum(), wanted)])

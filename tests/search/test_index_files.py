@@ -1,6 +1,7 @@
 """An index on disk: what was saved is what is opened, and what is damaged is said."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -81,6 +82,26 @@ def test_a_crash_before_the_head_leaves_the_old_index_or_nothing(saved, tmp_path
     same(old, GraphIndex.load(path, verify=True))
     index.save(path)  # again, with the files of the first attempt
     assert len(GraphIndex.load(path, verify=True)) == 40
+
+
+def test_all_files_and_folders_are_flushed_before_the_head_names_them(tmp_path, monkeypatch):
+    flushed, fsync, write_json = set(), os.fsync, segments.write_json
+    monkeypatch.setattr(os, "fsync", lambda file: (flushed.add(os.fstat(file).st_ino), fsync(file)))
+    heads = []
+
+    def write_head(path, content):
+        inside = [path.parent, *path.parent.rglob("*")]
+        heads.append([path.name for path in inside if path.stat().st_ino not in flushed])
+        write_json(path, content)
+        flushed.remove(path.parent.stat().st_ino)
+
+    monkeypatch.setattr(segments, "write_json", write_head)
+    index = GraphIndex(GRNF(8, random_state=0), keep_graphs=True).add(GRAPHS[:9])
+    index.save(tmp_path / "index")
+    assert tmp_path.stat().st_ino in flushed
+    index.add(GRAPHS[9:12], ["a", "b", "c"]).save(tmp_path / "index")
+    assert (tmp_path / "index" / "segment-2" / "graphs.jsonl").exists()
+    assert heads == [[], ["lock"]]
 
 
 def test_a_copy_goes_to_another_folder_and_overwrites_none(saved, tmp_path):

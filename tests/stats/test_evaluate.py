@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.linalg import sqrtm
+from scipy.stats import norm
 
 from grnf import Graph, GraphBatch, stats
 from grnf.datasets import make_sbm
@@ -19,6 +20,7 @@ from grnf.stats.evaluation import (
     neighbor_scores,
     sample_distances,
 )
+from grnf.stats.separation import separate
 from grnf.symmetry import certificates
 from hard_graphs import rook, shrikhande
 
@@ -53,6 +55,53 @@ def test_another_law(found):
         assert other[name].value > found[name].value
         assert other[name].low > 0
     assert other["coverage"].value < found["coverage"].value
+    assert other["total_variation"].low == other.total_variation > 0.3
+    assert other.jensen_shannon > 0.3
+    assert other.separation.views.keys() == {"plain", "roles", "size", "patterns", "WL", "joint", "kernel"}
+
+
+@pytest.mark.parametrize(("sizes", "shift"), [((240, 240), 0.0), ((240, 240), 1.5), ((120, 400), 1.5)])
+def test_bounds_on_known_distances(sizes, shift):
+    """Normal distributions: both bounds are near the truth and exceed it in at most 5 % of samples."""
+    t = np.linspace(-9, 9, 4001)
+    P, Q = norm.pdf(t, shift), norm.pdf(t)
+    bits = P * np.log2(2 * P / (P + Q)) + Q * np.log2(2 * Q / (P + Q))
+    truth = np.array([np.trapezoid(abs(P - Q), t) / 2, np.sqrt(max(np.trapezoid(bits, t) / 2, 0))])
+    random, found = np.random.default_rng(0), []
+    for seed in range(25):
+        X = random.normal(size=(sum(sizes), 2))
+        X[: sizes[0], 0] += shift
+        result = separate(sizes, lambda _, X=X: {"vectors": X}, seed)
+        found.append([result.total_variation, result.jensen_shannon])
+    assert ((np.array(found) > truth + 1e-9).sum(axis=0) <= 3).all()
+    assert (np.median(found, axis=0) >= (0.7 if sizes[0] == sizes[1] else 0.5) * truth - 1e-9).all()
+
+
+def test_classifier_is_judged_on_graphs_that_it_has_not_seen():
+    """Views are fitted on the first part alone, and vectors of the last part train nothing."""
+    random = np.random.default_rng(0)
+    X, fitted = random.normal(size=(240, 300)), []
+
+    def views(rows):
+        fitted.append(rows)
+        return {"vectors": X}
+
+    result = separate((120, 120), views, 0)  # more columns than graphs: training errors are 0
+    assert result.total_variation == result.jensen_shannon == 0
+    assert [len(rows) for rows in fitted] == [80]
+    assert result.n_pairs == 80
+    assert not {*result.typical[0]} & {*fitted[0].tolist()}
+    assert not {i + 120 for i in result.typical[1]} & {*fitted[0].tolist()}
+
+
+def test_what_could_have_been_shown():
+    """Half of the samples with the distance that is reported as detectable have a bound above 0."""
+    least = separate((240, 240), lambda _: {"vectors": np.zeros((480, 1))}, 0).detectable["total_variation"]
+    random, shown = np.random.default_rng(0), 0
+    for seed in range(30):
+        X = (random.random((480, 1)) < np.repeat([(1 + least) / 2, (1 - least) / 2], 240)[:, None]) * 1.0
+        shown += separate((240, 240), lambda _, X=X: {"vectors": X}, seed).total_variation > 0
+    assert 8 <= shown <= 22
 
 
 def test_frechet_is_its_definition():
@@ -139,15 +188,15 @@ def test_tables(found):
     assert "two-sample test: p = " in text
     assert found.to_table("markdown").startswith("| score |")
     assert r"Fr\'echet distance & lower &" in found.to_table("latex")
-    page = found.to_table("html")
-    assert page.startswith("<!DOCTYPE html>")
-    assert page.count("<tr>") == 11
     lines = found.to_table("csv").splitlines()
     assert lines[0] == "score,better,value,low,high,reference_halves"
-    assert len(lines) == 11
+    assert len(lines) == 13
+    assert lines[1].startswith("total variation distance,lower,")
     with pytest.raises(ValueError, match="format must be 'text'"):
         found.to_table("pdf")
+    assert "classifier: not distinguished with 80 graphs, which could have shown" in text
     stored = json.loads(json.dumps(found.to_dict()))
+    assert stored["total_variation"] == stored["separation"]["total_variation"] == found.total_variation == 0
     assert stored["protocol"]["n_neighbors"] == 5
     assert stored["protocol"]["sizes"] == [40, 40]
     assert "orders=(0.333" in stored["protocol"]["descriptor"]["views"]["plain"]

@@ -43,14 +43,14 @@ def check_memory(size: int, what: str) -> None:
     >>> check_memory(10**15, "a graph of 10**13 nodes")
     Traceback (most recent call last):
         ...
-    grnf.errors.GraphError: a graph of 10**13 nodes would take about 1000000.0 GB of memory. Pass a larger ...
+    grnf.errors.GraphError: a graph of 10**13 nodes would take about 1000000.0 GB of memory. Pass ...
     """
     given = _limit.get()
     limit = int(SHARE * _machine()) if given is None else given
     if size > limit:
         raise GraphError(
             f"{what} would take about {size / 1e9:.1f} GB of memory",
-            cure=f"Pass a larger max_memory than {limit} bytes if you trust the file",
+            cure=f"Pass a max_memory (--max-memory) of more than {limit} bytes if you trust the file",
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,7 +14,9 @@ from grnf._utils.files import atomic_write
 __all__ = ["safe_text", "write_table", "write_text_table"]
 
 SUFFIXES = (".csv", ".json", ".parquet")
-NUMBERS = ("distance", "kernel", "low", "high", "score", "pvalue", "adjusted", "adds", "standard_error")
+NUMBERS = (
+    "distance", "kernel", "low", "high", "score", "pvalue", "adjusted", "adds", "standard_error", "cost",
+)  # fmt: skip
 TYPES = dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(
     ("rank", "group", "graph", "number", "cluster", "size"), "int64"
 )
@@ -47,10 +49,14 @@ def write_table(
     path: str | os.PathLike[str],
     columns: list[str],
     records: Iterable[dict[str, Any]],
+    types: Mapping[str, str] | None = None,
     *,
     safe_csv: bool = False,
 ) -> None:
-    """Write records as .csv, .json or .parquet, all or nothing. `safe_csv` as in `write_text_table`."""
+    """Write records as .csv, .json or .parquet, all or nothing.
+
+    `types` are those of columns in Parquet. `safe_csv` is as in `write_text_table`.
+    """
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise ValueError(f"{path}: the name of a table must end in {', '.join(SUFFIXES)}")
@@ -60,9 +66,15 @@ def write_table(
             import pyarrow.parquet as pq
         except ImportError:
             raise ImportError("Parquet needs pyarrow: pip install 'grnf[io]'") from None
-        schema = pa.schema([(name, TYPES.get(name, "string")) for name in columns])
+        known = TYPES if types is None else types
+        schema = pa.schema([(name, known.get(name, "string")) for name in columns])
+        text = [name for name in columns if name not in known]
+        rows = [
+            {**record, **{name: None if record[name] is None else str(record[name]) for name in text}}
+            for record in records
+        ]
         with atomic_write(path, "wb") as file:
-            pq.write_table(pa.Table.from_pylist(list(records), schema=schema), file)
+            pq.write_table(pa.Table.from_pylist(rows, schema=schema), file)
         return
     with atomic_write(path) as file:
         write_text_table(file, columns, records, as_json=suffix == ".json", safe_csv=safe_csv)

@@ -27,6 +27,7 @@ __all__ = [
     "Table",
     "checked",
     "checked_parameters",
+    "memory_size",
 ]
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -148,6 +149,17 @@ def checked(
     requirement = _either([rule.words for rule in rules if not isinstance(rule, str)])
     remedy = "".join(f". {text}" for text in rules if isinstance(text, str))
     raise error(f"{owner and owner + ': '}{name} must be {requirement}, got {value!r}{remedy}")
+
+
+def memory_size(value: Any) -> int:
+    """Return the bytes of a `max_memory`.
+
+    Examples
+    --------
+    >>> memory_size("4GB")
+    4000000000
+    """
+    return int(checked(value, "max_memory", MemorySize()))
 
 
 def checked_parameters(estimator: Any, table: Table) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -32,8 +33,11 @@ __all__ = [
 
 CURE = "The file is damaged or was changed"
 LONGEST_VALUE = 60
-DAMAGE = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError, NotImplementedError)
-"""What numpy raises for damaged .npz files."""
+DAMAGE = (
+    ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError, NotImplementedError,
+    SyntaxError, tokenize.TokenError,
+)  # fmt: skip
+"""What numpy raises for damaged .npy and .npz files."""
 
 
 class Number(Rule):
@@ -169,11 +173,13 @@ def validate_arrays(
 def read_arrays(path: str | os.PathLike[str], what: str) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
     """Read an .npz file of plain arrays. Return the JSON in its array `head`, and the other arrays."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         text = arrays.pop("head").tobytes()
     except FileNotFoundError:
         raise GraphError("the file does not exist", where=str(path)) from None
-    except DAMAGE as error:
+    except (*DAMAGE, OSError) as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
         raise GraphError(f"not {what}, or damaged: {error}", where=str(path)) from None
     return parse_json(text, path), arrays

@@ -15,7 +15,6 @@ from typer import Option
 
 from grnf._utils.files import room_for
 from grnf._version import __version__
-from grnf.cli.classify import classify
 from grnf.cli.cluster import cluster
 from grnf.cli.command import Command, Group, command
 from grnf.cli.compare import compare
@@ -33,9 +32,11 @@ from grnf.cli.messages import ClosedOutput, Terminal
 from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
 from grnf.cli.pick import pick
+from grnf.cli.predict import predict
 from grnf.cli.search import search
 from grnf.cli.split import split
 from grnf.cli.test import test
+from grnf.cli.train import train
 
 __all__ = ["app", "main"]
 
@@ -46,7 +47,7 @@ COMMANDS = {
     "Compare and search": (distances, compare, index, search, dedup),
     "Group and select": (cluster, split, pick),
     "Test and monitor": (test, evaluate, monitor, outliers),
-    "Learn": (classify,),
+    "Learn": (train, predict),
     "Explore": (map, demo),
 }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from grnf.cli.graph_input import Input
-from grnf.cli.options import LikeFeatures, Output, Run, require
+from grnf.cli.graph_input import Input, require_graphs
+from grnf.cli.options import LikeFeatures, Output, Run, Space, check_free, require
 
 if TYPE_CHECKING:
     from grnf.collection import Collection
@@ -27,6 +29,15 @@ def dedup(
         float | None,
         Option(metavar="EPS", help="Also report pairs up to this distance, isomorphic or not."),
     ] = None,
+    space: Space = "joint",
+    write: Annotated[
+        Path | None,
+        Option(
+            metavar="PATH",
+            help="Write SOURCE without redundant graphs to this file, in its format, with all columns.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
     out: Output,
     reading: Input,
     features: LikeFeatures,
@@ -39,57 +50,84 @@ def dedup(
     with their distance and the result of the test (isomorphic, different or undecided). Graphs without ids
     are named by their number.
 
+    The column kind tells how graphs are equal. Molecules are duplicates if they are identical, or with
+    --standardize if they are identical after it (standardized). Groups of stereoisomers and isotopologues are
+    listed, and are not duplicates. The first molecule of a group stands for it in groups of other kinds.
+
     Examples:
-      grnf dedup molecules.smi
+      grnf dedup molecules.smi --write clean.smi
       grnf dedup train.csv test.csv --near 0.01 --output leaked.csv
     """
     require(near is None or 0 <= near < float("inf"), f"--near must be a number >= 0, got {near}")
+    require(write is None or (other is None and near is None), "--write needs a single file without --near")
     out.check()
-    transformer = features.transformer()
+    if write is not None:
+        check_free(write, out.force)
+    transformer = features.transformer() if near is None else features.in_space(space)
     with run.threads():
-        graphs = reading.collections([source] if other is None else [source, other], run)
         if other is None and near is None:
-            columns, records, summary = _groups(graphs[0], transformer, run)
+            with reading.open(source, run) as opened:
+                whole = reading.collect(opened, run)
+                require_graphs(len(whole), len(whole.errors), source)
+                columns, records, summary, redundant = _groups(whole, transformer, reading.standardize, run)
+                if write is not None:
+                    rows = zip(whole.unique_ids, whole.rows.tolist(), strict=True)
+                    opened.write_some([row for name, row in rows if name not in redundant], write)
         else:
-            columns, records, summary = _pairs(graphs, transformer, near)
+            graphs = reading.collections([source] if other is None else [source, other], run)
+            of_vectors = "whitened" if near is not None and space == "whitened" else "plain"
+            columns, records, summary = _pairs(graphs, transformer, near, of_vectors, reading.standardize)
     keys = {"id": source} if "other" not in columns else {"id": source, "other": other or source}
     out.write(*reading.with_columns(columns, records, **keys), run.as_json)
     out.summarize(summary, run)
 
 
-def _groups(graphs: Collection, transformer: Any, run: Run) -> Table:
-    from grnf.search import duplicate_groups
+def _groups(graphs: Collection, transformer: Any, standardize: bool, run: Run) -> tuple[*Table, set[str]]:
+    from grnf.search.duplicates import DUPLICATES, groups_by_kind
 
-    groups, undecided = duplicate_groups(graphs, transformer)
+    groups, undecided = groups_by_kind(graphs, transformer, standardize=standardize)
     for pair in undecided:
         run.note(f"grnf: undecided whether {pair.first} and {pair.second} are isomorphic")
     records = [
-        {"group": number, "id": name} for number, group in enumerate(groups, start=1) for name in group
+        {"group": number, "kind": kind, "id": name}
+        for number, (kind, names) in enumerate(groups, start=1)
+        for name in names
     ]
+    redundant = {name for kind, names in groups if kind in DUPLICATES for name in names[1:]}
     summary = {
         "graphs": len(graphs),
-        "groups of duplicates": len(groups),
-        "redundant graphs": sum(len(group) - 1 for group in groups),
+        "groups of duplicates": sum(kind in DUPLICATES for kind, _ in groups),
+        "redundant graphs": len(redundant),
         "undecided pairs": len(undecided),
     }
-    return ["group", "id"], records, summary
+    others = Counter(f"groups of kind {kind}" for kind, _ in groups if kind not in DUPLICATES)
+    return ["group", "kind", "id"], records, summary | others, redundant
 
 
-def _pairs(graphs: list[Collection], transformer: Any, near: float | None) -> Table:
+def _pairs(
+    graphs: list[Collection], transformer: Any, near: float | None, space: str, standardize: bool
+) -> Table:
     from grnf.search import leaked, near_duplicates
+    from grnf.search.duplicates import DUPLICATES
 
     if len(graphs) == 1:
-        pairs = near_duplicates(graphs[0], transformer, near or 0.0)
+        pairs = near_duplicates(graphs[0], transformer, near or 0.0, space=space, standardize=standardize)
     else:
-        pairs = leaked(graphs[0], graphs[1], transformer, eps=near)
+        pairs = leaked(graphs[0], graphs[1], transformer, eps=near, space=space, standardize=standardize)
     records = [
-        {"id": pair.first, "other": pair.second, "distance": pair.distance, "verdict": pair.verdict}
+        {
+            "id": pair.first,
+            "other": pair.second,
+            "distance": pair.distance,
+            "verdict": pair.verdict,
+            "kind": pair.kind,
+        }
         for pair in pairs
     ]
     summary = {
         "graphs": len(graphs[0]),
         "pairs": len(pairs),
-        "isomorphic pairs": sum(pair.verdict == "isomorphic" for pair in pairs),
+        "pairs of duplicates": sum(pair.kind in DUPLICATES for pair in pairs),
         "graphs in pairs": len({pair.second for pair in pairs}),
     }
-    return ["id", "other", "distance", "verdict"], records, summary
+    return ["id", "other", "distance", "verdict", "kind"], records, summary

@@ -16,7 +16,7 @@ __all__ = ["demo"]
 
 ORDERS = {1: 1 / 3, 2: 1 / 3, 3: 1 / 3}
 CLASSES = {"SBM": ("one community", "two communities"), "Delaunay": ("seed points", "moved seed points")}
-BASELINE = "SVM on degrees and mean attributes (baseline)"
+BASELINE = "baseline: SVM on degrees and mean attributes"
 
 
 def demo(
@@ -45,18 +45,17 @@ def demo(
 
     output.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False, soft_wrap=True)
-    console.print(f"Two datasets of {n_graphs} graphs in two classes, {n_components} features.")
     console.print("The first run compiles for up to half a minute.")
     results: dict[str, Any] = {"settings": {"n_components": n_components, "n_graphs": n_graphs, "seed": seed}}
     for name, make in (("SBM", make_sbm), ("Delaunay", make_delaunay)):
-        with no_progress(), console.status(f"{name}: embedding {n_graphs} graphs"):
+        with no_progress(), console.status(f"{name}: {n_graphs} graphs, {n_components} features"):
             graphs, y = make(n_graphs, random_state=seed)
             results[name], Z = _one_dataset(graphs, y, n_components, seed)
             _write_map(output / f"{name.lower()}.html", name, graphs, y, n_components, seed)
         with atomic_write(output / f"{name.lower()}.npy", "wb") as file:
             write_array(file, Z)
-        _print(console, name, results[name])
     write_json(output / "results.json", results)
+    _print(console, results)
     console.print("\nMaps to open in a browser: hover over a point to draw its graph, click to compare it")
     for page in ("sbm.html", "delaunay.html"):
         console.print(f"  {(output / page).resolve().as_uri()}")
@@ -143,16 +142,28 @@ def _accuracy(method: str, Z: Any, y: Any) -> dict[str, float]:
     return {"mean": float(scores.mean()), "std": float(scores.std())}
 
 
-def _print(console: Any, name: str, result: dict[str, Any]) -> None:
-    distances, test = result["distances"], result["test"]
-    within, between, copy = (f"{d['mean']:.4f} ± {d['standard_error']:.4f}" for d in distances.values())
-    console.print(f"\n{name}: {CLASSES[name][0]}, or {CLASSES[name][1]}")
-    for method, score in result["accuracy"].items():
-        console.print(f"  accuracy   {100 * score['mean']:.1f} % (± {100 * score['std']:.1f})  {method}")
+def _print(console: Any, results: dict[str, Any]) -> None:
+    """Print the accuracies next to those of the baseline, then distances and tests."""
+    settings = results["settings"]
     console.print(
-        f"  distances  {within} on average within a class, {between} between classes, "
-        f"{copy} for a graph and its permuted copy (± standard error)"
+        f"\nAccuracy on two datasets of {settings['n_graphs']} graphs in two classes, "
+        f"{settings['n_components']} features (± standard deviation over 10 folds):"
     )
-    console.print(
-        f"  test       p = {test['pvalue']:.3g} for equal distributions, {test['n_resamples']} permutations"
-    )
+    wide = max(len(method) for method in results["SBM"]["accuracy"])
+    console.print(f"  {'':{wide}}  {'SBM':>15}  {'Delaunay':>15}")
+    for method in results["SBM"]["accuracy"]:
+        scores = [results[name]["accuracy"][method] for name in CLASSES]
+        cells = [f"{100 * score['mean']:.1f} % (± {100 * score['std']:.1f})" for score in scores]
+        console.print(f"  {method:{wide}}  {cells[0]:>15}  {cells[1]:>15}")
+    for name, (first, second) in CLASSES.items():
+        distances, test = results[name]["distances"], results[name]["test"]
+        within, between, copy = (f"{d['mean']:.4f} ± {d['standard_error']:.4f}" for d in distances.values())
+        console.print(f"\n{name}: {first}, or {second}")
+        console.print(
+            f"  distances  {within} on average within a class, {between} between classes, "
+            f"{copy} for a graph and its permuted copy (± standard error)"
+        )
+        console.print(
+            f"  test       p = {test['pvalue']:.3g} for equal distributions, "
+            f"{test['n_resamples']} permutations"
+        )

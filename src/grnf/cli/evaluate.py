@@ -12,13 +12,14 @@ from typing import Annotated, Any, ClassVar, Literal
 import typer
 from typer import Option
 
+from grnf._utils.files import check_free
 from grnf.cli.graph_input import Input, Sample
-from grnf.cli.options import Run, require
+from grnf.cli.options import Run, check_suffix, require
 from grnf.cli.test import Report, Sampling
 
 __all__ = ["evaluate"]
 
-TABLES = {".csv": "csv", ".md": "markdown", ".tex": "latex", ".html": "html"}
+TABLES = {".csv": "csv", ".md": "markdown", ".tex": "latex"}
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,18 @@ class Scores(Report):
 
     output: Annotated[
         str,
-        Option("--output", "-o", help="File to write: .json (all), .csv, .md, .tex, .html; - for text."),
+        Option("--output", "-o", help="File to write: .json (all), .csv, .md, .tex; - for text."),
     ] = "-"
+    report: Annotated[
+        Path | None, Option(help="Page to write, .html: scores, typical graphs and protocol.")
+    ] = None
+
+    def check(self) -> None:
+        """Refuse names without their suffixes, and files that exist already."""
+        super().check()
+        if self.report is not None:
+            check_suffix("--report", self.report, (".html", ".htm"))
+            check_free(self.report, self.force)
 
 
 def evaluate(
@@ -55,14 +66,15 @@ def evaluate(
 ) -> None:
     """Score generated graphs against reference graphs.
 
-    The scores are: energy distance, MMD^2, Frechet distance; precision, recall, density, coverage;
-    uniqueness, novelty, validity; and the p-value of the two-sample test. Each has an interval, and the
-    protocol is stored with them. With --on-error skip, generated graphs that cannot be used count as invalid,
-    and the other scores are those of the rest.
+    The scores are: lower bounds on the total variation and Jensen-Shannon distances of the distributions,
+    from 0 (not distinguished) to 1 (no overlap); energy distance, MMD^2, Frechet distance; precision, recall,
+    density, coverage; uniqueness, novelty, validity; and the p-value of the two-sample test. Each has an
+    interval, and the protocol is stored with them. With --on-error skip, generated graphs that cannot be used
+    count as invalid, and the other scores are those of the rest.
 
     Examples:
       grnf evaluate generated.smi reference.smi
-      grnf evaluate generated.smi reference.smi --valid rules:is_valid --on-error skip --output table.tex
+      grnf evaluate generated.smi reference.smi --valid rules:is_valid --on-error skip --report page.html
     """
     out.check()
     from grnf import stats
@@ -80,6 +92,10 @@ def evaluate(
             random_state=sampling.seed,
         )
     suffix = Path(out.output).suffix.lower()
+    if out.report is not None:
+        from grnf.cli.evaluation_page import write_page
+
+        write_page(out.report, result, (X, Y))
     out.show(result, result.to_table(TABLES[suffix]) if suffix in TABLES else None, run)
 
 

@@ -13,6 +13,7 @@ import typer
 from typer import Argument, Option
 
 from grnf._utils.files import is_pipe
+from grnf._utils.rules import memory_size
 from grnf.cli.messages import progress, report_bad, with_progress
 from grnf.cli.options import LikeFeatures, Messages, checked, require
 from grnf.errors import GraphError
@@ -28,6 +29,7 @@ __all__ = [
     "SourceArgument",
     "check_format",
     "holds_vectors",
+    "require_graphs",
 ]
 
 
@@ -93,6 +95,10 @@ class Input:
     decimal: Annotated[
         str, Option("--decimal", metavar="MARK", help="Decimal mark of numbers in text: . or ,")
     ] = "."
+    max_memory: Annotated[
+        str | None,
+        Option(metavar="SIZE", help="Memory that one graph may take. Example: 4GB.", show_default="half"),
+    ] = None
     columns: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False)
     """Columns that each source has for its graphs, by their ids: SMILES, and those to keep."""
     titles: dict[str, str] = field(default_factory=dict, init=False)
@@ -102,6 +108,13 @@ class Input:
     def molecules(self) -> tuple[str, ...]:
         """The options that change what of a molecule is used."""
         return tuple(name for name in ("standardize", "stereo") if getattr(self, name))
+
+    @property
+    def graph_memory(self) -> int | None:
+        """The bytes that one graph may take; None for the default."""
+        if self.max_memory is None:
+            return None
+        return int(checked(memory_size, self.max_memory, "--max-memory"))
 
     def like(self, molecules: Sequence[str], index: Path) -> Self:
         """Return the options with which the molecules of an index were read; refuse others."""
@@ -129,6 +142,7 @@ class Input:
         about: dict[str, Any] = {} if self.encoding is None else {"encoding": self.encoding}
         about |= {"header": False} if self.no_header else {}
         about |= {"decimal": ","} if self.decimal == "," else {}
+        about |= {} if self.max_memory is None else {"max_memory": self.graph_memory}
         file_of(source.file, source.format, about)
         source = replace(source, options={**source.options, **about})
         given = {
@@ -212,7 +226,7 @@ class Input:
                 columns += _rows_of(block.columns, len(block.ids))
                 blocks.append(block.Z)
         report_bad(bad, self.on_error, run.quiet)
-        _require_graphs(len(ids), len(bad), source.name)
+        require_graphs(len(ids), len(bad), source.name)
         made = replace(collect(np.concatenate(blocks), name=source.name, ids=ids), transformer=grnf)
         self._remember(source.name, made, columns)
         return made
@@ -223,7 +237,7 @@ class Input:
             return _vectors(name)
         with self.open(name, run) as source:
             made = self.collect(source, run)
-        _require_graphs(len(made), len(made.errors), name)
+        require_graphs(len(made), len(made.errors), name)
         return made
 
     def collections(self, names: Sequence[str], run: Messages) -> list[Collection]:
@@ -357,6 +371,7 @@ def _rows_of(columns: Mapping[str, Sequence[Any]], count: int) -> list[dict[str,
     return [{name: values[row] for name, values in columns.items()} for row in range(count)]
 
 
-def _require_graphs(n_graphs: int, n_bad: int, where: str) -> None:
+def require_graphs(n_graphs: int, n_bad: int, where: str) -> None:
+    """Refuse a source without graphs that can be used."""
     if not n_graphs:
         raise GraphError(f"there are no graphs{' that can be used' if n_bad else ''}", where=where)

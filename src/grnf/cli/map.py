@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from typer import Option
 
@@ -18,6 +18,9 @@ from grnf.cli.options import (
     check_suffix,
     require,
 )
+
+if TYPE_CHECKING:
+    from grnf.collection import Collection
 
 __all__ = ["map"]
 
@@ -84,10 +87,12 @@ def map(  # noqa: A001 the word users know
 
     Hover over a point to draw its graph. Click it to compare the graph with its nearest neighbors: distances
     with standard errors, and the nodes that differ. Color by label, any column, size, outlier score,
-    cluster or neighborhood preservation. Select with the lasso, search by id, export ids.
+    cluster or neighborhood preservation. Select with the lasso, search ids, values and SMILES, export tables
+    and figures. Two sources are compared: colored by source, with the p-value of grnf test in the title.
 
     Examples:
       grnf map molecules.csv
+      grnf map before.csv after.csv
       grnf map molecules.csv --id-column name --color activity --on-error skip --output molecules.html
     """
     check_probability("--confidence", confidence)
@@ -96,23 +101,24 @@ def map(  # noqa: A001 the word users know
     transformer = None if onto is not None else features.transformer()
     from grnf.maps import map_graphs
 
-    with run.threads(), reading.open(source, run) as graphs:
-        collection = reading.collect(graphs.with_all_columns(), run)
-        if not len(collection):
-            run.note(f"grnf: {graphs.name} holds no graphs that can be read: the map is empty")
+    with run.threads():
+        parts = [[one] for one in source] if len(source) == 2 else [source]
+        samples = [_read(names, reading, run) for names in parts]
+        sources, heading = _compared(samples) if len(samples) == 2 else (None, samples[0].name)
         made = map_graphs(
-            collection.graphs,
-            ids=collection.ids,
+            [graph for sample in samples for graph in sample.graphs or []],
+            ids=[name for sample in samples for name in sample.ids],
+            columns=None if sources is None else {"source": sources},
             transformer=transformer,
             layout=layout,
             space=space,
             n_neighbors=n_neighbors,
             differences=differences,
-            color=color,
+            color=color or (None if sources is None else "source"),
             n_clusters=clusters,
             positions=positions,
             onto=onto,
-            title=title or Path(graphs.name).name,
+            title=title or heading,
             confidence=confidence,
             random_state=features.seed or 0,
             n_jobs=run.n_jobs,
@@ -122,9 +128,33 @@ def map(  # noqa: A001 the word users know
         made.save(out.save_layout)
     page = Path(out.output)
     size, kept = page.stat().st_size / 1e6, float(made.kept.mean()) if len(made) else 1.0
-    summary = {"output": out.output, "graphs": len(made), "left_out": len(collection.errors)}
+    summary = {
+        "output": out.output,
+        "graphs": len(made),
+        "left_out": sum(len(sample.errors) for sample in samples),
+    }
     run.report(
         {**summary, "megabytes": size, "neighbors_kept": kept},
         f"{page}: {len(made):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept; "
         f"open it in a browser: {page.resolve().as_uri()}",
     )
+
+
+def _read(names: list[str], reading: Input, run: Run) -> Collection:
+    with reading.open(names, run) as graphs:
+        collection = reading.collect(graphs.with_all_columns(), run)
+        if not len(collection):
+            run.note(f"grnf: {graphs.name} holds no graphs that can be read: the map is empty")
+        return replace(collection, name=Path(graphs.name).name)
+
+
+def _compared(samples: list[Collection]) -> tuple[list[str] | None, str]:
+    """Return the source of each graph, and a title with the p-value; no sources for single graphs."""
+    from grnf.stats import two_sample_test
+
+    first, second = names = [sample.name for sample in samples]
+    if any(len(sample) < 2 for sample in samples):
+        return None, f"{first} and {second}"
+    test = two_sample_test(*samples, n_witnesses=0, random_state=0)
+    sources = [name for name, sample in zip(names, samples, strict=True) for _ in range(len(sample))]
+    return sources, f"{first} and {second}: p = {test.pvalue:.3g} (grnf test)"

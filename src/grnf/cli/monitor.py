@@ -274,6 +274,7 @@ def _arriving(
     stream: str, reading: Stream, position: dict[str, Any], run: Run
 ) -> Iterator[tuple[list[Any], dict[str, Any]]]:
     """Yield the graphs of a stream some at a time, with the position after them."""
+    from grnf._utils.memory import within_memory
     from grnf.io.files.following import LINE_FORMATS, Position, follow_graphs
     from grnf.io.files.formats import FORMATS
     from grnf.io.files.source import format_and_options
@@ -286,7 +287,8 @@ def _arriving(
     if name in LINE_FORMATS and not stream.endswith(".gz"):
         start = Position(**position) if position else None
         settings: Any = {"follow": reading.follow, "block_size": reading.block_size}
-        for items, reached in follow_graphs(stream, name, start=start, **settings):
+        arriving = follow_graphs(stream, name, start=start, **settings)
+        for items, reached in within_memory(reading.graph_memory, arriving):
             yield items, reached.record()
         return
     if reading.follow:

@@ -158,7 +158,13 @@ class Output(Destination):
 
     safe_csv: SafeCsv = False
 
-    def write(self, columns: Sequence[str], records: Iterable[dict[str, Any]], as_json: bool) -> None:
+    def write(
+        self,
+        columns: Sequence[str],
+        records: Iterable[dict[str, Any]],
+        as_json: bool,
+        types: Mapping[str, str] | None = None,
+    ) -> None:
         """Write a table to the file, or to standard output as CSV or JSON."""
         from grnf._utils.result_tables import write_table, write_text_table
 
@@ -166,7 +172,7 @@ class Output(Destination):
             write_text_table(sys.stdout, list(columns), records, as_json, safe_csv=self.safe_csv)
             sys.stdout.flush()
         else:
-            write_table(self.output, list(columns), records, safe_csv=self.safe_csv)
+            write_table(self.output, list(columns), records, types, safe_csv=self.safe_csv)
 
 
 def check_suffix(option: str, path: str | Path, suffixes: tuple[str, ...]) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from typer import Argument, Option
 
@@ -11,6 +14,22 @@ from grnf.cli.graph_input import Input
 from grnf.cli.options import Output, Run, check_probability, require
 
 __all__ = ["search"]
+
+
+@dataclass(frozen=True)
+class HitsOutput(Output):
+    """Where `grnf search` writes."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", ".parquet", ".html")
+
+    output: Annotated[
+        str,
+        Option(
+            "--output",
+            "-o",
+            help="File to write: .csv, .json, .parquet, or .html with drawings; - for standard output.",
+        ),
+    ] = "-"
 
 
 def search(
@@ -48,19 +67,20 @@ def search(
             help='With --certified: stop after this time. Neighbors that are unresolved then are "tied".',
         ),
     ] = None,
-    out: Output,
+    out: HitsOutput,
     reading: Input,
     run: Run,
 ) -> None:
     """Find the nearest graphs of an index for each query.
 
     The table has a row for each hit: query, rank, id and distance, with its standard_error if the distance
-    estimates d_P. --confidence adds low and high, --certified adds status (certain or tied). If the index has
-    fewer graphs than -k, all are returned.
+    estimates d_P. --confidence adds low and high, --certified adds status (certain or tied). SMILES and kept
+    columns follow, those of hits with the prefix id_. If the index has fewer graphs than -k, all are
+    returned.
 
     Examples:
       grnf search molecules.index new.smi
-      grnf search molecules.index new.csv --smiles-column Drug -k 5 --confidence 0.95 --output hits.csv
+      grnf search molecules.index new.csv --smiles-column Drug -k 5 --confidence 0.95 --output hits.html
     """
     check_probability("--confidence", confidence)
     check_probability("--certified", certified)
@@ -71,9 +91,10 @@ def search(
     )
     require(time_limit is None or certified is not None, "--time-limit needs --certified")
     out.check()
+    from grnf._utils.running import no_progress
     from grnf.search import GraphIndex
 
-    with run.threads():
+    with run.threads(), no_progress() if run.quiet else nullcontext():
         index = GraphIndex.load(folder)
         reading = reading.like(index.molecules_, folder)
         X = reading.collection(queries, run)
@@ -90,5 +111,18 @@ def search(
             )
         else:
             hits = index.search(X, n_neighbors, others=others, confidence=confidence)
-    out.write(*reading.with_columns(hits.columns, hits.records(), query=queries), run.as_json)
-    out.summarize({"queries": len(hits), "hits": sum(map(len, hits.ids))}, run)
+    columns, records = reading.with_columns(hits.columns, hits.records(), query=queries)
+    stored = index.columns([record["id"] for record in records])
+    for name in dict.fromkeys(chain.from_iterable(stored)):
+        columns.append(f"id_{name}")
+        records = [{**row, f"id_{name}": own.get(name)} for row, own in zip(records, stored, strict=True)]
+    if out.output.endswith(".html"):
+        from grnf.maps.hit_page import write_hit_page
+
+        graphs = dict(zip(X.ids, X.graphs or [], strict=False))
+        write_hit_page(
+            out.output, columns, records, graphs.get, index.graph if index.keep_graphs else lambda _: None
+        )
+    else:
+        out.write(columns, records, run.as_json)
+    out.summarize({"queries": len(hits), "hits": len(records)}, run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -42,6 +43,7 @@ from grnf.estimators.kernel_model import (
     KernelRegressor,
     missing,
 )
+from grnf.estimators.model_file import MODELS, load_models, save_models
 from grnf.estimators.transformer import GRNF, with_index
 from grnf.estimators.uncertainty import Calibrated, checked_confidence, decision_values
 from grnf.estimators.views import FeatureViews, lifted_views, model_views
@@ -242,6 +244,25 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         check_is_fitted(self)
         names = [f"{name}{i}" for name, width in self._widths.items() for i in range(width)]
         return np.array(names, dtype=object)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that `load` reads: a zip of JSON and arrays, without pickle.
+
+        The file has the calibration and the vectors and ids of the training graphs, not the graphs. The
+        estimators "auto", "svm" and "linear" can be saved.
+        """
+        check_is_fitted(self)
+        save_models([self], path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` or ``grnf train`` wrote. The file is checked, and nothing is unpickled."""
+        models = load_models(path)
+        if len(models) != 1 or type(models[0]) is not cls:
+            kinds = ", ".join(type(model).__name__ for model in models)
+            raise GraphError(f"the file must have one {cls.__name__}, got {kinds}", where=os.fspath(path))
+        loaded: Self = models[0]
+        return loaded
 
     def _embedded(self, samples: Collection, names: Sequence[str]) -> Collection:
         """Embed graphs in some views."""
@@ -656,6 +677,9 @@ def _class_weights(y: npt.NDArray[Any], weights: Any, class_weight: Any) -> Any:
         return weights
     made = made if weights is None else made * weights[:, np.newaxis]
     return made[:, 0] if y.ndim == 1 else made
+
+
+MODELS.update({kind.__name__: kind for kind in (GRNFClassifier, GRNFRegressor)})
 
 
 def _fitted_views(

@@ -161,7 +161,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
             K[rows] = kernel_matrix(*self.distances_(X.take(kept[rows])), *self.kernel_)
         self.solution_ = solve(K, y, best["C"]) if exact else self._nystroem(X, y, K, best["C"])
         self.support_ = kept[self.solution_.support]
-        if len(self.support_) < len(kept):
+        if not np.array_equal(self.support_, kept):  # support vectors are sorted by class
             self.distances_ = self.distances_.restricted(self.solution_.support)
         return held_out
 
@@ -490,7 +490,8 @@ class Distances:
 
     def __call__(self, X: KernelInput) -> tuple[FloatArray | None, FloatArray]:
         """Return the distances of some samples to the training samples, one row each."""
-        rows = (X.vectors - self.mean) * self.factor
+        # in double precision, since large coefficients amplify rounding errors
+        rows = ((X.vectors - self.mean) * self.factor).astype(np.float64)
         by_labels = None
         if self.labels is not None:
             kernels = self.labels(X.sets)
@@ -498,7 +499,7 @@ class Distances:
             for K, median in zip(kernels, self.medians, strict=True):
                 by_labels += (1 - K) / np.float32(median * len(kernels))
             np.maximum(by_labels, 0, out=by_labels)
-        return by_labels, squared_distances(rows, self.rows)
+        return by_labels, squared_distances(rows, self.rows.astype(np.float64))
 
     def restricted(self, rows: IntArray) -> Distances:
         """Return the distances to some of the training samples only; the units stay."""

@@ -46,6 +46,7 @@ from grnf.metric.bounds import theorem_1
 from grnf.metric.exact import ExactMetric, upper_bound
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
 from grnf.metric.quasi import quasi_distances
+from grnf.symmetry import compare_graphs
 from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
 
 __all__ = [
@@ -524,6 +525,8 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"cannot save a parameter of type {type(value).__name__}")
 
 
+ZERO, MOST_COMPARED = 1e-6, 100
+"""Distance that rounding can cause, and nodes up to which graphs at this distance are compared."""
 COLLAPSED = 0.1
 """Effective sample size, as a share of M, below which `fit` warns."""
 
@@ -713,6 +716,8 @@ class GRNF(FeatureTransformer):
     ) -> DistanceEstimate:
         """Estimate d_P between two graphs of any kind, with its standard error.
 
+        A `GrnfWarning` states if the distance is 0 and the graphs, of up to 100 nodes, are not isomorphic.
+
         Parameters
         ----------
         g1, g2 : graphs
@@ -750,7 +755,19 @@ class GRNF(FeatureTransformer):
         if precision == "marginal":
             return marginal_estimate(self.hidden_sums([g1, g2]), self.activation)
         estimate = super().distance(g1, g2)
+        if estimate.value < ZERO:
+            self._warn_if_different(self._batch([g1, g2]))
         return replace(estimate, upper=partial(self._upper_bound, g1, g2))
+
+    def _warn_if_different(self, batch: GraphBatch) -> None:
+        """Warn of two small graphs at distance 0 that are not isomorphic."""
+        if batch.sizes.max() <= MOST_COMPARED and compare_graphs(batch[0], batch[1]) == "different":
+            warnings.warn(
+                "the distance is 0, but the graphs are not isomorphic. A larger order, for example "
+                "orders={1: 1/3, 2: 1/3, 3: 1/3}, or Individualize may distinguish them",
+                GrnfWarning,
+                stacklevel=3,
+            )
 
     def _upper_bound(self, g1: Any, g2: Any) -> float:
         return upper_bound(self._map, self._batch([g1]), self._batch([g2]))

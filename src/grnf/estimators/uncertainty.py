@@ -15,15 +15,19 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.arrays import conformal_pvalues
-from grnf._utils.rules import Real, checked
+from grnf._utils.random import draw_seed
+from grnf._utils.rules import Int, Real, checked
 from grnf.collection import Collection, encode
 from grnf.errors import GraphError
+from grnf.estimators.explain import Explanation, explanation
 from grnf.estimators.fingerprint import JointFeatures
 from grnf.estimators.kernel_model import KernelInput
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
+from grnf.io.objects import iter_raw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Calibration", "Neighborhood", "decision_values", "prediction_table"]
@@ -68,7 +72,7 @@ class Neighborhood:
 class Calibration:
     """Errors for training graphs of models that were fitted without them.
 
-    For numbers, `errors` has the absolute error of each training graph (NaN if it was not held out), `scores`
+    For numbers, `errors` has the absolute error of each training graph (-1 if it was not held out), `scores`
     the errors in units of the local spread, ascending, and `labels` is empty. For classes, `scores` has the
     margin of the true class of each graph that was held out, and `labels` the place of that class.
     """
@@ -80,25 +84,27 @@ class Calibration:
         if n < 2:
             raise GraphError(f"at least two training graphs are needed to calibrate predictions, got {n}")
         folds = list(KFold(min(FOLDS, n), shuffle=True, random_state=seed % 2**32).split(y))
-        self.errors = np.full(n, np.nan)
+        errors, used = np.zeros(n), np.zeros(n, dtype=bool)
         for train, test in folds[: -(-min(n, ENOUGH) * len(folds) // n)]:
             if classes is not None and len(np.unique(y[train])) < 2:
                 continue
             inside, outside = (
                 X.take(part) if isinstance(X, KernelInput) else X[part] for part in (train, test)
             )
+            used[test] = True
             fitted = _fixed(estimator).fit(inside, y[train])
             if classes is None:
-                self.errors[test] = np.abs(fitted.predict(outside) - y[test])
+                errors[test] = np.abs(fitted.predict(outside) - y[test])
             else:
                 own = np.searchsorted(classes, y[test])
                 values = margins(decision_values(fitted, outside, classes))
-                self.errors[test] = values[np.arange(len(test)), own]
-        held_out = np.flatnonzero(~np.isnan(self.errors))
-        self.labels, self.scores = np.zeros(0, np.int64), self.errors[held_out]
+                errors[test] = values[np.arange(len(test)), own]
+        held_out = np.flatnonzero(used)
+        self.errors, self.labels, self.scores = np.zeros(0), np.zeros(0, np.int64), errors[held_out]
         if classes is not None:
-            self.labels, self.errors = np.searchsorted(classes, y[held_out]), np.zeros(0)
-        elif len(held_out):
+            self.labels = np.searchsorted(classes, y[held_out])
+        else:
+            self.errors = np.where(used, errors, -1)
             places = near.nearest(near.vectors[held_out], LOCAL + 1)[1]
             self.scores = np.sort(self.scores / self.spread(places, held_out))
 
@@ -108,9 +114,9 @@ class Calibration:
         It is the mean absolute error of those that were held out, half way to the mean of all. `itself` is
         the place of each graph, if it is a training graph.
         """
-        mean = float(np.nanmean(self.errors)) or 1.0
+        mean = float(self.errors[self.errors >= 0].mean()) or 1.0
         errors = self.errors[places]
-        used = ~np.isnan(errors)
+        used = errors >= 0
         if itself is not None:
             used &= places != itself[:, np.newaxis]
         count = used.sum(axis=1)
@@ -170,8 +176,7 @@ class Calibrated:
     seed_: int
     _inputs: Any
     _for_good: Any
-    _kernel_input: Any
-    _vectors: Any
+    _training: tuple[Collection, npt.NDArray[Any]]
 
     def applicability(self, X: Any) -> FloatArray:
         """Return p-values: the share of training graphs that are at least as far from the training graphs.
@@ -184,17 +189,73 @@ class Calibrated:
         values: FloatArray = self._for_good(X, lambda _, batch: near.pvalues(near.around(batch)[0]))
         return values
 
+    def explain(
+        self, graph: Any, *, label: Any = None, n_orders: int = 8, random_state: Any = 0
+    ) -> Explanation:
+        """Return what each node and edge adds to the prediction for a graph.
+
+        The contributions are Shapley values: nodes and edges join in a random order, and each adds the
+        change of the prediction when it joins, on average over orders. They add up to the prediction for the
+        graph less that for the graph without nodes. Sampled orders are used, each with its reverse, so the
+        sum is exact and the single values have standard errors. Parts of a graph may be unlike all training
+        graphs, so the values describe the model, not a cause.
+
+        Parameters
+        ----------
+        graph : graph of any kind
+        label : optional
+            The class whose probability is explained; by default the predicted one.
+        n_orders : int, default=8
+            Pairs of random orders. Each takes 2 (nodes + edges) predictions.
+        random_state : int, numpy Generator or RandomState, optional
+
+        Returns
+        -------
+        Explanation
+            `nodes`, `edges`, their standard errors, `prediction` and `reference`.
+
+        Examples
+        --------
+        >>> from grnf import GRNFRegressor
+        >>> smiles = ["C", "CC", "CCC", "CCCC", "CO", "CCO", "CCCO", "CCCCO"]
+        >>> model = GRNFRegressor(32, random_state=0).fit(smiles, [1.0, 2, 3, 4, 0, 1, 2, 3])
+        >>> found = model.explain("CCCO")
+        >>> len(found.nodes), len(found.edges)
+        (4, 3)
+        >>> total = found.nodes.sum() + found.edges.sum()
+        >>> print(f"{total - (found.prediction - found.reference):.4f}")
+        0.0000
+        """
+        check_is_fitted(self)
+        n_orders, seed = checked(n_orders, "n_orders", Int(1)), draw_seed(random_state)
+        raw = next(iter(iter_raw([graph])))
+        classes = getattr(self, "classes_", None)
+        encoder = self.encoder_
+
+        def inputs(graphs: list[Any]) -> Any:
+            return self._inputs(encode(graphs, encoder).batch)
+
+        if classes is None:
+            return explanation(lambda g: self.estimator_.predict(inputs(g)), raw, None, n_orders, seed)
+        label = self.estimator_.predict(inputs([raw]))[0] if label is None else label
+        if label not in classes:
+            raise ValueError(f"label must be one of {classes.tolist()}, got {label!r}")
+        column = classes.tolist().index(label)
+        return explanation(
+            lambda g: self.estimator_.predict_proba(inputs(g))[:, column], raw, label, n_orders, seed
+        )
+
     def _calibrated(self) -> tuple[Neighborhood, Calibration]:
         """Return the training graphs as vectors, and the calibration; computed in the first call."""
         if not hasattr(self, "calibration_"):
             samples, labels = self._training
+            if labels.ndim == 2:
+                raise GraphError("a model of several targets cannot be calibrated. Fit one for each target")
             near = Neighborhood(samples, self.encoder_, self.seed_)
             inputs = self._inputs(samples.batch)
             calibration = Calibration(self.estimator_, inputs, labels, near, self.seed_)
             self.neighborhood_, self.calibration_ = near, calibration
         return self.neighborhood_, self.calibration_
-
-    _training: tuple[Collection, npt.NDArray[Any]]
 
 
 def checked_confidence(confidence: float) -> float:

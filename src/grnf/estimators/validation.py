@@ -11,7 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import average_precision_score, mean_absolute_error, r2_score, roc_auc_score
-from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from sklearn.model_selection import GroupKFold, RepeatedKFold, RepeatedStratifiedKFold, StratifiedGroupKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -33,6 +33,7 @@ __all__ = [
     "Validation",
     "check_folds",
     "class_scores",
+    "made_model",
     "made_target",
     "number_scores",
     "over_folds",
@@ -235,8 +236,17 @@ def over_targets(targets: Sequence[Mapping[str, Summary]]) -> dict[str, Summary]
 class Validation:
     """Cross-validation of a model, by its parameters, on targets of the same graphs."""
 
-    def __init__(self, graphs: list[RawGraph], settings: dict[str, Any], *, folds: int, repeats: int) -> None:
+    def __init__(
+        self,
+        graphs: list[RawGraph],
+        settings: dict[str, Any],
+        *,
+        folds: int,
+        repeats: int,
+        groups: Sequence[Any] | None = None,
+    ) -> None:
         self.graphs, self.settings, self.folds, self.repeats = graphs, settings, folds, repeats
+        self.groups = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
         encoder = AttributeEncoder(handle_unknown="open", handle_missing="zero")
         self.counts = structure_free(fit_encode(graphs, encoder)[1].batch)
 
@@ -282,24 +292,40 @@ class Validation:
             yield MODEL, constant, new_counts
             yield COUNTS, constant, new_counts
         else:
-            estimator = self.settings["estimator"]
-            if estimator == "auto" and target.has_many_classes:
-                estimator = make_pipeline(StandardScaler(), KNeighborsClassifier(weights="distance"))
-            scoring = self.settings["scoring"] if classes else None
-            model = (GRNFClassifier if classes else GRNFRegressor)(
-                **{**self.settings, "estimator": estimator, "scoring": scoring}
-            )
+            model = made_model(target, self.settings)
             model.fit([self.graphs[i] for i in rows], y)
             yield MODEL, model, [self.graphs[i] for i in target.rows[test]]
             seed = self.settings["random_state"]
-            fitted = fitted_estimator(estimator, counts, y, classify=classes, random_state=seed)
+            fitted = fitted_estimator(model.estimator, counts, y, classify=classes, random_state=seed)
             yield COUNTS, fitted, new_counts
         yield "the most frequent class" if classes else "the mean", constant, new_counts
 
     def _splits(self, target: Target) -> Iterator[tuple[Any, Any]]:
         """Yield training and test rows; the shares of classes are kept if some class is in every fold."""
         settings = {"n_splits": self.folds, "n_repeats": self.repeats}
+        if self.groups is not None:
+            yield from self._grouped(target, self.groups[target.rows])
+            return
         frequent = target.classes and np.unique(target.y, return_counts=True)[1].max() >= self.folds
         splitter = RepeatedStratifiedKFold if frequent else RepeatedKFold
         made = splitter(**settings, random_state=self.settings["random_state"])
         yield from made.split(target.y, target.y)
+
+    def _grouped(self, target: Target, groups: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield splits in which all graphs of a group are on the same side."""
+        if len(np.unique(groups)) < self.folds:
+            raise GraphError(f"{self.folds} folds need at least as many groups, got {len(np.unique(groups))}")
+        splitter = StratifiedGroupKFold if target.classes else GroupKFold
+        for repeat in range(self.repeats):
+            made = splitter(self.folds, shuffle=True, random_state=self.settings["random_state"] + repeat)
+            yield from made.split(target.y, target.y, groups)
+
+
+def made_model(target: Target, settings: Mapping[str, Any]) -> Any:
+    """Return the model for a target; nearest neighbors by default if there are very many classes."""
+    estimator = settings["estimator"]
+    if estimator == "auto" and target.has_many_classes:
+        estimator = make_pipeline(StandardScaler(), KNeighborsClassifier(weights="distance"))
+    scoring = settings["scoring"] if target.classes else None
+    kind = GRNFClassifier if target.classes else GRNFRegressor
+    return kind(**{**settings, "estimator": estimator, "scoring": scoring})

@@ -345,6 +345,7 @@ class AttributeEncoder:
             handle_missing=handle_missing or self.handle_missing,
         )
         encoder.node_schema_, encoder.edge_schema_ = self.node_schema_, self.edge_schema_
+        encoder.encoded_keys_ = self.encoded_keys_
         if (encoder.handle_unknown == "open") != (self.handle_unknown == "open"):
             encoder = encoder._with_vocabulary(self.handle_unknown)
         return encoder

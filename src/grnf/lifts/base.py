@@ -198,7 +198,11 @@ class EdgeLift(Lift):
 def bare_batch(encoder: AttributeEncoder) -> GraphBatch:
     """Return a batch with a single node with the channels of an encoder, all 0."""
     bare = RawGraph(1, np.empty((0, 2), np.int64))
-    return encoder.with_policies(handle_missing="zero").encode_batch([bare])[0]
+    batch = encoder.with_policies(handle_missing="zero").encode_batch([bare])[0]
+    if encoder.encoded_keys_ is None:
+        return batch
+    node_keys, edge_keys = encoder.encoded_keys_
+    return replace(batch, node_keys=node_keys, edge_keys=edge_keys)
 
 
 def with_node_columns(batch: GraphBatch, columns: FloatArray, name: str) -> GraphBatch:

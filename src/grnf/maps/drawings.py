@@ -31,7 +31,7 @@ from grnf.maps.figures import new_figure
 from grnf.maps.point_columns import sort_key
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Drawings", "aligned", "draw_comparison", "draw_graphs", "spring_positions"]
+__all__ = ["Drawings", "aligned", "draw_comparison", "draw_graphs", "is_molecule", "spring_positions"]
 
 MOLECULE, DIRECTED, TOO_LARGE, THINNED = 1, 2, 4, 8
 """Flags of a drawing."""
@@ -133,7 +133,7 @@ def _drawing(
     graph: RawGraph, kinds: list[int], where: FloatArray | None, low: float, high: float
 ) -> list[Any]:
     """Return the columns of one graph, in the order of `Drawings`."""
-    molecule = _is_molecule(graph)
+    molecule = is_molecule(graph)
     flags = MOLECULE * molecule | DIRECTED * graph.directed
     if graph.n_nodes > LARGEST:
         return [flags | TOO_LARGE, 0, 0, *([] for _ in range(6))]
@@ -171,7 +171,7 @@ def _packed(where: FloatArray) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.u
 
 def _kinds_of(graph: RawGraph) -> Sequence[str | None]:
     """Return the kind of each node: its atom label, or its category."""
-    if _is_molecule(graph):
+    if is_molecule(graph):
         return _atom_labels(graph)
     for values in graph.node_columns.values():
         array = np.asarray(values)
@@ -207,7 +207,7 @@ def _range_of_values(graphs: Iterable[RawGraph]) -> tuple[float, float]:
     """Return the smallest and largest value of all edges."""
     low, high = np.inf, -np.inf
     for graph in graphs:
-        values = None if _is_molecule(graph) else _values_of(graph)
+        values = None if is_molecule(graph) else _values_of(graph)
         if values is not None and np.isfinite(values).any():
             low, high = min(low, float(np.nanmin(values))), max(high, float(np.nanmax(values)))
     return low, high
@@ -221,7 +221,7 @@ def _levels(graph: RawGraph, low: float, high: float) -> npt.NDArray[np.uint8]:
     return np.where(np.isfinite(levels), np.round(np.nan_to_num(levels)), 0).astype(np.uint8)
 
 
-def _is_molecule(graph: RawGraph) -> bool:
+def is_molecule(graph: RawGraph) -> bool:
     """Return whether nodes have element symbols and edges bond types, as in molecules from RDKit."""
     if "symbol" not in graph.node_columns or graph.directed or not graph.n_nodes:
         return False
@@ -373,7 +373,7 @@ def _side_by_side(n_nodes: int, parts: list[tuple[IntArray, FloatArray]]) -> Flo
 def draw_comparison(path: Path, graphs: Sequence[RawGraph], result: Comparison, names: Sequence[str]) -> None:
     """Write a figure of two graphs in one orientation: what differs is marked, the rest is pale."""
     figure, axes = new_figure(10, 5.4, columns=2)
-    molecules = all(map(_is_molecule, graphs)) and find_spec("rdkit") is not None
+    molecules = all(map(is_molecule, graphs)) and find_spec("rdkit") is not None
     pair = _molecule_pair(graphs, result) if molecules else None
     if pair is None:
         _draw_networks(axes, graphs, result)

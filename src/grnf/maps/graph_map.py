@@ -41,7 +41,7 @@ from grnf.io.raw import RawGraph
 from grnf.maps import layout as layouts
 from grnf.maps.drawings import Drawings, draw_graphs
 from grnf.maps.layout import LAYOUTS, NEIGHBORS, ONTO, Mappings, Nearest, nearest_others
-from grnf.maps.point_columns import Column, clusters, columns_of, joined, make_column
+from grnf.maps.point_columns import Column, clusters, columns_of, joined, make_column, scaffolds
 from grnf.search import GraphIndex
 from grnf.search.whitening import SPACES, space_map
 from grnf.typing import FloatArray
@@ -77,7 +77,8 @@ AFFORDABLE_PAIRS = 12_000
 
 COMPUTED = {"neighbors kept", "outlier score", "cluster", "new"}
 """Columns that are computed again when graphs are placed on a map."""
-SIZES = {"nodes", "edges"}
+OWN = {"nodes", "edges", "scaffold"}
+"""Columns that are computed from graphs one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,6 +282,8 @@ def map_graphs(
     seed = draw_seed(random_state)
     raws = _raw_graphs(graphs)
     own = [*columns_of(raws, y, columns), *_sizes(raws)]
+    if not any(column.name == "scaffold" for column in own):
+        own += [column for column in [scaffolds(raws)] if column is not None]
     drawings = draw_graphs(raws, positions)
     old = None if onto is None else GraphMap.load(onto)
     if old is not None:
@@ -388,7 +391,7 @@ def _ordered(columns: list[Column], asked: Mapping[str, Any]) -> list[Column]:
     def place(column: Column) -> int:
         name = column.name
         labels = name in ("new", "source", "label") or name.startswith("y[")
-        return 0 if labels else 1 if name in asked else 2 if name in COMPUTED | SIZES else 3
+        return 0 if labels else 1 if name in asked else 2 if name in COMPUTED | OWN else 3
 
     return sorted(columns, key=place)
 
@@ -398,9 +401,11 @@ def _first_color(columns: list[Column], chosen: str | None) -> str:
     kinds = {column.name: column.kind for column in columns if column.kind != "text"}
     if chosen is not None and chosen not in kinds:
         raise ValueError(f"color: no column {chosen!r} found. Available: {', '.join(kinds) or 'none'}")
-    classes = [name for name, kind in kinds.items() if kind == "category" and name != "cluster"]
+    classes = [
+        name for name, kind in kinds.items() if kind == "category" and name not in {"cluster", "scaffold"}
+    ]
     label = ["label"] if "label" in kinds else []
-    numbers = [name for name in kinds if name not in COMPUTED | SIZES]
+    numbers = [name for name in kinds if name not in COMPUTED | OWN]
     return chosen or next(iter([*label, *classes, *numbers, *kinds]), "")
 
 

@@ -1,6 +1,6 @@
-/* The page of `grnf map`: points on a canvas, graphs drawn from coordinates that were packed before.
-   Nothing is computed here but the drawing, and nothing is asked of any server. Text of the data reaches the
-   page as textContent only. Sections: data, colors, graphs, points, pointer and keys, panel. */
+/* The page of `grnf map`: points on a canvas, and graphs drawn from packed coordinates. It sends no requests, and
+   text of the data is inserted as textContent only. Sections: data, colors, graphs, points, layers, pointer and keys,
+   panel, figures, link. */
 "use strict";
 (async () => {
 const $ = id => document.getElementById(id);
@@ -118,7 +118,7 @@ const texts = async i => meta.texts.length
   ? (await block("t", Math.floor(i / meta.block), r => JSON.parse(new TextDecoder().decode(r.bytes))))[i % meta.block] : [];
 
 if (typeof DecompressionStream === "undefined") {
-  $("word").textContent = "This browser is too old to unpack the map: it has no DecompressionStream (2023 and later have).";
+  $("word").textContent = "This browser has no DecompressionStream to unpack the map: use one of 2023 or later.";
   return;
 }
 const [ids, place] = [await json("ids"), new Reader(await part("points"))];
@@ -145,6 +145,7 @@ function css(name) {
   if (!known.has(name)) known.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
   return known.get(name);
 }
+const hex = color => "#" + Array.from(color, c => c.toString(16).padStart(2, "0")).join("");
 const rgb = hex => [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
 function ramp(t) {
   const table = dark() ? RAMP_DARK : RAMP, at = Math.min(Math.max(t, 0), 1) * (table.length - 1);
@@ -153,6 +154,7 @@ function ramp(t) {
 }
 const hue = code => (dark() ? DARK : LIGHT)[code % 10];
 const isSquare = code => code % 20 > 9;
+const cut = text => text.length > 22 ? text.slice(0, 21) + "…" : text;
 const shown = v => Number.isNaN(v) ? "missing" : Number.isInteger(v) ? v.toLocaleString("en") : +v.toPrecision(4) + "";
 
 const length = v => v === 0 ? "0" : v < 1e-3 ? v.toExponential(0) : v.toPrecision(2);
@@ -353,7 +355,7 @@ function paint() {
   if (gl) for (const [buffer, data] of [[colorBuffer, tints], [rankBuffer, ranks]]) {
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer); gl.bufferData(gl.ARRAY_BUFFER, data, gl.DYNAMIC_DRAW);
   }
-  redraw();
+  renewLayers(); redraw();
 }
 
 const MOST_2D = 20000;
@@ -396,7 +398,7 @@ function drawPoints(count) {
   ctx.setTransform(dpr, 0, 0, dpr, 0, 0); ctx.clearRect(0, 0, width, height);
   for (const r of inView(Math.min(count, MOST_2D))) {
     const x = sx(order[r]), y = sy(order[r]), a = tints[4 * r + 3] & 127;
-    ctx.globalAlpha = a > 40 ? .9 : .16; ctx.fillStyle = `rgb(${tints[4 * r]} ${tints[4 * r + 1]} ${tints[4 * r + 2]})`;
+    ctx.globalAlpha = a > 40 ? .9 : .16; ctx.fillStyle = hex(tints.subarray(4 * r, 4 * r + 3));
     if (tints[4 * r + 3] > 127 || size < 3) ctx.fillRect(x - size / 2, y - size / 2, size, size);
     else { ctx.beginPath(); ctx.arc(x, y, size / 2, 0, 7); ctx.fill(); }
   }
@@ -408,6 +410,7 @@ function drawOver() {  // rings, lines to neighbors, the lasso
   const ring = (i, stroke, radius, line) => {
     ctx.strokeStyle = stroke; ctx.lineWidth = line; ctx.beginPath(); ctx.arc(sx(i), sy(i), radius, 0, 7); ctx.stroke();
   };
+  drawLayers(ctx);
   for (const i of matches.slice(0, 1000)) ring(i, css("--mark"), size / 2 + 4, 1.5);
   if (chosen >= 0) {
     near.forEach((hit, j) => {
@@ -423,6 +426,117 @@ function drawOver() {  // rings, lines to neighbors, the lasso
     lassoPath.forEach(([x, y], at) => at ? ctx.lineTo(x, y) : ctx.moveTo(x, y));
     ctx.closePath(); ctx.stroke(); ctx.globalAlpha = .1; ctx.fill(); ctx.globalAlpha = 1;
   }
+}
+
+/* ---- layers: names of classes, edges between nearest graphs, activity cliffs ---- */
+
+const MOST_IN_LAYERS = 100000, MOST_LABELS = 24;
+const layers = {labels: true, edges: false, cliffs: false};
+let spots = [], pairs = null, edges = null, cliffs = [];
+function labelColumn() {  // the colored column, or the first one of classes
+  if (color?.kind === "category") return color;
+  const classes = columns.filter(column => column.kind === "category" && column.name !== "cluster");
+  return classes.find(column => column.name === "label") ?? classes.find(column => column.name === "scaffold") ?? classes[0];
+}
+function findSpots() {  // of each class the densest place among the points that are shown
+  const column = labelColumn(), SIDE = 40, counts = new Map();
+  spots = [];
+  if (!column) return;
+  const cell = v => Math.min(SIDE - 1, Math.floor(v * SIDE / 65536));
+  for (let i = 0; i < n; i++) if (!off[i] && column.codes[i] !== 255) {
+    if (!counts.has(column.codes[i])) counts.set(column.codes[i], new Float64Array(SIDE * SIDE));
+    counts.get(column.codes[i])[cell(px[i]) * SIDE + cell(py[i])]++;
+  }
+  for (const [code, grid] of counts) {
+    const around = at => [-1, 0, 1].flatMap(a => [-1, 0, 1].map(b => [Math.floor(at / SIDE) + a, at % SIDE + b]))
+      .filter(([a, b]) => a >= 0 && b >= 0 && a < SIDE && b < SIDE).map(([a, b]) => a * SIDE + b);
+    let best = 0, most = 0, total = 0;
+    grid.forEach((count, at) => {
+      const sum = count && around(at).reduce((all, other) => all + grid[other], count);
+      total += count; if (sum > most) { most = sum; best = at; }
+    });
+    const near = around(best), mass = near.reduce((all, at) => all + grid[at], 0), name = column.categories[code];
+    const mean = part => near.reduce((all, at) => all + grid[at] * (part(at) + .5), 0) / mass / SIDE * 2 - 1;
+    if (total < Math.max(2, n / 400) || /^\d+ others$/.test(name)) continue;
+    spots.push({text: cut(name), x: mean(at => Math.floor(at / SIDE)), y: mean(at => at % SIDE), total});
+  }
+  spots.sort((a, b) => b.total - a.total);
+}
+function placedLabels(ctx) {  // [{text, x, y, wide}] without overlap, those of large classes first
+  const placed = [], HIGH = 18;
+  ctx.font = "600 13px system-ui, sans-serif";
+  for (const spot of spots) {
+    const x = width / 2 + (spot.x - view.x) * unit * view.zoom, y = height / 2 - (spot.y - view.y) * unit * view.zoom;
+    const wide = ctx.measureText(spot.text).width + 8;
+    if (placed.length >= MOST_LABELS || x < 0 || y < 0 || x > width || y > height) continue;
+    const left = Math.max(wide / 2 + 2, Math.min(width - wide / 2 - 2, x));
+    const shift = [0, -HIGH, HIGH, -2 * HIGH, 2 * HIGH].find(dy => y + dy > HIGH && y + dy < height - HIGH && placed.every(
+      other => Math.abs(other.x - left) > (other.wide + wide) / 2 || Math.abs(other.y - y - dy) > HIGH));
+    if (shift !== undefined) placed.push({text: spot.text, x: left, y: y + shift, wide});
+  }
+  return placed;
+}
+async function allPairs() {  // [i, j, d, high, rank] of all nearest graphs, each pair once
+  const seen = new Set(), list = [];
+  for (let i = 0; i < n; i++) (await nearest(i)).forEach((hit, rank) => {
+    const key = Math.min(i, hit.i) * n + Math.max(i, hit.i);
+    if (!seen.has(key)) { seen.add(key); list.push([i, hit.i, hit.d, hit.high, rank]); }
+  });
+  return list;
+}
+function findCliffs() {  // pairs in the nearer half, apart by a standard deviation or in class
+  const middle = pairs.map(pair => pair[3]).sort((a, b) => a - b)[Math.floor(pairs.length / 2)] ?? 0, floor = middle / 20 || 1e-9;
+  const spread = color?.kind === "number" ? moments(i => !off[i])[1] : 0;
+  const apart = (i, j) => color.kind === "number" ? Math.abs(color.value(i) - color.value(j))
+    : Number(color.codes[i] !== color.codes[j] && color.codes[i] !== 255 && color.codes[j] !== 255);
+  cliffs = !color ? [] : pairs.filter(([i, j, , high]) => !off[i] && !off[j] && high <= middle && apart(i, j) > 0 && apart(i, j) >= spread)
+    .map(([i, j, d, high]) => ({i, j, d, high, score: apart(i, j) / Math.max(high, floor)}))
+    .sort((a, b) => b.score - a.score).slice(0, 30);
+  $("pairs").replaceChildren(...cliffs.map(({i, j, d}) => {
+    const row = element("li"), text = `${ids[i]} and ${ids[j]}: ${valueText(color, i)} and ${valueText(color, j)}, d ${length(d)}`;
+    const button = element("button", text, {type: "button"});
+    button.addEventListener("click", async () => { await choose(i); intoView(i); const at = near.findIndex(hit => hit.i === j); if (at >= 0) compare(at); });
+    row.append(button);
+    return row;
+  }));
+  if (!cliffs.length) $("pairs").append(element("li", "no pair of near graphs differs much in this column", {className: "small"}));
+}
+function arc({i, j}) {  // a path from point to point, bent to one side
+  const [a, b, c, d] = [sx(i), sy(i), sx(j), sy(j)].map(Math.round);
+  return `M${a},${b}Q${(a + c) / 2 + (d - b) / 3},${(b + d) / 2 - (c - a) / 3} ${c},${d}`;
+}
+function renewLayers() {  // after a change of color or filter
+  edges = null;
+  if (layers.labels) findSpots();
+  if (pairs && layers.cliffs) findCliffs();
+}
+function drawLayers(ctx) {
+  if (layers.edges && pairs && (performance.now() - lastMove > 160 || pairs.length < 20000)) {
+    if (!edges) {
+      edges = new Path2D();
+      for (const [i, j, , , rank] of pairs) if (rank < 3 && !off[i] && !off[j]) { edges.moveTo(mx(i), -my(i)); edges.lineTo(mx(j), -my(j)); }
+    }
+    const scale = unit * view.zoom;
+    ctx.save(); ctx.translate(width / 2 - view.x * scale, height / 2 + view.y * scale); ctx.scale(scale, scale);
+    ctx.lineWidth = .8 / scale; ctx.strokeStyle = css("--soft"); ctx.globalAlpha = .45; ctx.stroke(edges); ctx.restore();
+  }
+  if (layers.cliffs) for (const one of cliffs) { ctx.strokeStyle = css("--mark"); ctx.lineWidth = 1.6; ctx.stroke(new Path2D(arc(one))); }
+  if (!layers.labels) return;
+  ctx.textAlign = "center"; ctx.textBaseline = "middle"; ctx.lineJoin = "round";
+  for (const {text, x, y} of placedLabels(ctx)) {
+    ctx.strokeStyle = css("--back"); ctx.lineWidth = 4; ctx.strokeText(text, x, y);
+    ctx.fillStyle = css("--ink"); ctx.fillText(text, x, y);
+  }
+}
+async function setLayer(name, on) {
+  layers[name] = on; $(name).setAttribute("aria-pressed", on);
+  if (on && name !== "labels") pairs ??= await allPairs();
+  $("pairs").hidden = !layers.cliffs;
+  renewLayers(); redraw();
+}
+for (const name of Object.keys(layers)) {
+  $(name).disabled = name !== "labels" && (n > MOST_IN_LAYERS || !meta.k);
+  $(name).addEventListener("click", () => setLayer(name, !layers[name]));
 }
 function resize() {
   dpr = Math.min(devicePixelRatio || 1, 2); width = stage.clientWidth; height = stage.clientHeight;
@@ -603,13 +717,14 @@ async function choose(i) {
   const most = Math.max(...hits.map(hit => hit.high), 1e-9);
   hits.forEach((hit, j) => {
     const button = element("button", "", {type: "button", title: `${ids[hit.i]}: ${meta.errors}`});
-    const bar = element("div", "", {className: "bar"}), range = element("i"), value = element("b");
+    const bar = element("div", "", {className: "bar"}), range = element("i"), needle = element("b");
     range.style.left = 100 * hit.low / most + "%"; range.style.width = Math.max(1, 100 * (hit.high - hit.low) / most) + "%";
-    value.style.left = 100 * hit.d / most + "%"; bar.append(range, value);
+    needle.style.left = 100 * hit.d / most + "%"; bar.append(range, needle);
     const errors = meta.intervals ? `${length(hit.low)} to ${length(hit.high)}` : `± ${length(hit.high - hit.d)}`;
     button.append(element("canvas"), element("span", `${j + 1}  ${ids[hit.i]}`), element("span", `d ${length(hit.d)}`), element("span", errors));
-    if (color) button.append(spotted(valueText(color, hit.i), `rgb(${colorOf(hit.i).join(" ")})`));
-    button.append(bar);
+    const value = element("span", "", {className: "value"});
+    if (color) value.append(spotOf(hex(colorOf(hit.i))), valueText(color, hit.i));
+    button.append(value, bar);
     button.addEventListener("click", () => { if (compared === j && button.ariaPressed === "true") { choose(hit.i); intoView(hit.i); } else compare(j); });
     strip.append(button);
     Promise.all([graph(i), graph(hit.i), mapping(i, j)]).then(([g, h, images]) =>
@@ -621,10 +736,10 @@ async function choose(i) {
   kindsOf([i, ...hits.map(hit => hit.i)]).then(list => kinds.replaceChildren(...list));
   redraw();
 }
-function spotted(text, fill) {  // a value with its color
-  const line = element("span", "", {className: "value"}), spot = element("i");
-  spot.style.background = fill; line.append(spot, text);
-  return line;
+function spotOf(fill, square) {
+  const spot = element("i", "", {className: square ? "square" : ""});
+  spot.style.background = fill;
+  return spot;
 }
 function show(figure, i, g, marks) {
   drawGraph(figure.querySelector("canvas"), g, marks, .95);
@@ -645,9 +760,8 @@ async function kindsOf(list) {  // what the colors of nodes stand for, in these 
   for (const g of await Promise.all(list.map(graph)))
     if (!g.molecule) for (const kind of g.kind) if (kind !== 255) seen.set(kind, meta.kinds[kind]);
   return [...seen].sort((a, b) => a[0] - b[0]).slice(0, 24).map(([kind, name]) => {
-    const line = element("span"), spot = element("i");
-    spot.style.background = hue(kind); if (isSquare(kind)) spot.style.borderRadius = "1px";
-    line.append(spot, name);
+    const line = element("span");
+    line.append(spotOf(hue(kind), isSquare(kind)), name);
     return line;
   });
 }
@@ -662,9 +776,7 @@ function legend() {
     let before = new Set();
     color.categories.forEach((name, code) => {
       const button = element("button", "", {type: "button", title: "show or hide; alone with a double click, all with another"});
-      const spot = element("i");
-      spot.style.background = hue(code); if (isSquare(code)) spot.className = "square";
-      button.append(spot, element("span", `${name} (${color.counts[code].toLocaleString("en")})`));
+      button.append(spotOf(hue(code), isSquare(code)), element("span", `${name} (${color.counts[code].toLocaleString("en")})`));
       button.setAttribute("aria-pressed", !codes.has(code));
       button.addEventListener("click", event => {
         if (event.detail === 2) {  // of what was shown before the first click
@@ -679,7 +791,9 @@ function legend() {
     return;
   }
   const holder = element("div", "", {className: "number"}), canvas = element("canvas"), ends = element("div", "", {className: "ends"});
-  ends.append(element("span", (color.below ? "≤ " : "") + shown(color.low)), element("span", (color.above ? "≥ " : "") + shown(color.high)));
+  const middle = element("b"), own = color;
+  canvas.title = "drag to show a range, click to show all";
+  ends.append(element("span", (color.below ? "≤ " : "") + shown(color.low)), middle, element("span", (color.above ? "≥ " : "") + shown(color.high)));
   holder.append(canvas, ends); box.append(holder);
   const span = color.high - color.low, few = color.whole && span < 48, BARS = few ? Math.round(span) + 1 : 48;
   const bars = new Array(BARS).fill(0);
@@ -687,22 +801,74 @@ function legend() {
     const t = few ? (color.value(i) - color.low) / BARS : (color.value(i) - color.low) / (span || 1);
     if (!Number.isNaN(t)) bars[Math.max(0, Math.min(BARS - 1, Math.floor(t * BARS + 1e-9)))]++;
   }
-  const [ctx, w, h] = prepared(canvas, 54 / (canvas.clientWidth || 200)), most = Math.max(...bars, 1);
-  bars.forEach((count, at) => {
-    ctx.fillStyle = `rgb(${ramp((at + .5) / BARS).join(" ")})`;
-    const high = count ? Math.max(2, (h - 8) * count / most) : 0;
-    ctx.fillRect(at * w / BARS, h - 7 - high, w / BARS - .6, high); ctx.fillRect(at * w / BARS, h - 5, w / BARS + .5, 5);
+  const draw = () => {
+    const [ctx, w, h] = prepared(canvas, 54 / (canvas.clientWidth || 200)), most = Math.max(...bars, 1), range = ranges.get(own);
+    bars.forEach((count, at) => {
+      const value = own.low + (few ? at : (at + .5) / BARS * span), high = count ? Math.max(2, (h - 8) * count / most) : 0;
+      ctx.fillStyle = hex(ramp((at + .5) / BARS));
+      ctx.globalAlpha = range && (value < range[0] || value > range[1]) ? .2 : 1;
+      ctx.fillRect(at * w / BARS, h - 7 - high, w / BARS - .6, high); ctx.fillRect(at * w / BARS, h - 5, w / BARS + .5, 5);
+    });
+    let left = 0;
+    for (let i = 0; i < n; i++) left += !off[i];
+    middle.textContent = range ? `${shown(Math.max(range[0], own.low))} to ${shown(Math.min(range[1], own.high))}: ${left.toLocaleString("en")} graphs` : "";
+  };
+  let from = null;
+  const at = event => { const {left, width: wide} = canvas.getBoundingClientRect(); return Math.max(0, Math.min(1, (event.clientX - left) / wide)); };
+  canvas.addEventListener("pointerdown", event => { from = at(event); canvas.setPointerCapture(event.pointerId); ranges.delete(own); filter(); draw(); });
+  canvas.addEventListener("pointermove", event => {
+    if (from === null) return;
+    const [a, b] = [Math.min(from, at(event)), Math.max(from, at(event))];
+    if (b - a < .02) return;
+    const value = t => few ? own.low + Math.min(BARS - 1, Math.floor(t * BARS)) : own.low + t * span;
+    ranges.set(own, [a === 0 ? -Infinity : value(a), b === 1 ? Infinity : value(b)]); filter(); draw();
   });
+  canvas.addEventListener("pointerup", () => { from = null; });
+  draw();
+}
+function moments(test) {  // mean and standard deviation of the colored numbers of some graphs
+  let count = 0, sum = 0, squares = 0;
+  for (let i = 0; i < n; i++) {
+    const v = color.value(i) - color.low;
+    if (test(i) && !Number.isNaN(v)) { count++; sum += v; squares += v * v; }
+  }
+  return count ? [sum / count + color.low, Math.sqrt(Math.max(0, squares / count - (sum / count) ** 2))] : [NaN, NaN];
+}
+function summary() {  // the colored column in the selection and in the rest
+  const table = $("summary"), line = (...cells) => { const row = table.insertRow(); cells.forEach(cell => { row.insertCell().textContent = cell; }); };
+  table.replaceChildren();
+  if (!nSelected || !color) return;
+  line(color.name, "selected", "others");
+  if (color.kind === "number") {
+    const [[mean, sd], [others, sdOthers]] = [moments(i => selected[i]), moments(i => !selected[i])];
+    line("mean", shown(mean), shown(others)); line("standard deviation", shown(sd), shown(sdOthers));
+    return;
+  }
+  const own = color.categories.map(() => 0), percent = (part, all) => all ? `${(100 * part / all).toFixed(1)} %` : "";
+  for (let i = 0; i < n; i++) if (selected[i] && color.codes[i] !== 255) own[color.codes[i]]++;
+  own.map((count, code) => [count, code]).filter(([count]) => count).sort((a, b) => b[0] - a[0]).slice(0, 8).forEach(([count, code]) =>
+    line(color.categories[code], percent(count, nSelected), percent(color.counts[code] - count, n - nSelected)));
 }
 function tellSelection() {
   $("selection").hidden = !nSelected;
   $("selected").textContent = `${nSelected.toLocaleString("en")} graphs selected`;
+  summary();
 }
 /* One id a line; an id that has a line break itself is written as JSON. */
 const selectedIds = () => ids.filter((_, i) => selected[i]).map(id => /[\r\n]/.test(id) ? JSON.stringify(id) : id).join("\n") + "\n";
-$("export").addEventListener("click", () => {
-  const link = element("a", "", {download: "selected.txt", href: URL.createObjectURL(new Blob([selectedIds()], {type: "text/plain"}))});
+function save(name, content, type) {
+  const link = element("a", "", {download: name, href: URL.createObjectURL(new Blob([content], {type}))});
   link.click(); setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+$("export").addEventListener("click", () => save("selected.txt", selectedIds(), "text/plain"));
+const allTexts = () => wordsOf ??= Promise.all(Array.from({length: Math.ceil(n / meta.block)}, (_, at) => json("t" + at))).then(list => list.flat());
+$("csv").addEventListener("click", async () => {
+  const words = meta.texts.length ? await allTexts() : [], quoted = text => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const cell = (column, i) => column.kind === "category" ? column.categories[column.codes[i]] ?? ""
+    : Number.isNaN(column.value(i)) ? "" : String(+column.value(i).toPrecision(7));
+  const rows = [["id", ...columns.map(column => column.name), ...meta.texts]];
+  for (let i = 0; i < n; i++) if (selected[i]) rows.push([ids[i], ...columns.map(column => cell(column, i)), ...(words[i] ?? [])]);
+  save("selected.csv", rows.map(row => row.map(quoted).join(",")).join("\r\n") + "\r\n", "text/csv");
 });
 $("copy").addEventListener("click", () => navigator.clipboard?.writeText(selectedIds())
   .then(() => { $("selected").textContent = `${nSelected.toLocaleString("en")} ids copied`; }, () => { $("selected").textContent = "this browser does not allow copying: save them"; }));
@@ -722,8 +888,7 @@ async function search(text) {  // graphs whose id, column or text has these char
       if (column.value(i) === Number(text) || valueText(column, i) === text) add(i, `${column.name}: ${text}`);
   }
   if (text && meta.texts.length) {
-    wordsOf ??= Promise.all(Array.from({length: Math.ceil(n / meta.block)}, (_, at) => json("t" + at))).then(list => list.flat());
-    (await wordsOf).forEach((row, i) => row.forEach((word, at) => { if (word.toLowerCase().includes(text)) add(i, `${meta.texts[at]}: ${word}`); }));
+    (await allTexts()).forEach((row, i) => row.forEach((word, at) => { if (word.toLowerCase().includes(text)) add(i, `${meta.texts[at]}: ${word}`); }));
     if (call !== searchCall) return;
   }
   matches = [...found.keys()];
@@ -744,10 +909,10 @@ function find(i) {
 $("names").append(...columns.map(column => element("option", "", {value: column.name})));
 $("color").value = color?.name ?? "";
 function colorBy(text) {  // the column of that name, or the first whose name has the text
-  const has = test => columns.find(column => test(column.name.toLowerCase(), text.trim().toLowerCase()));
-  color = has((name, part) => name === part) ?? has((name, part) => part && name.includes(part)) ?? color;
+  const part = text.trim().toLowerCase(), has = test => columns.find(column => test(column.name.toLowerCase()));
+  color = has(name => name === part) ?? has(name => part && name.includes(part)) ?? color;
   $("color").value = color?.name ?? "";
-  legend(); paint(); if (chosen >= 0) choose(chosen);
+  legend(); paint(); summary(); if (chosen >= 0) choose(chosen);
 }
 $("color").addEventListener("change", event => colorBy(event.target.value));
 $("color").addEventListener("focus", event => { event.target.placeholder = color?.name ?? ""; event.target.value = ""; });  // list all
@@ -763,6 +928,117 @@ $("theme").addEventListener("click", () => theme(dark() ? "light" : "dark"));
 const wish = matchMedia("(prefers-color-scheme: dark)");
 wish.addEventListener("change", () => theme(wish.matches ? "dark" : "light"));
 
+/* ---- figures: the view with title and legend, as paths and texts ---- */
+
+const TOP = 44, SIDE = 190;
+function figureParts(most) {
+  const size = pointSize(), parts = [], text = (words, x, y, more = {}) => parts.push({text: words, x, y, size: 13, anchor: "start", ...more});
+  const disc = (x, y, r, square) => square ? `M${x - r},${y - r}h${2 * r}v${2 * r}h${-2 * r}z` : `M${x - r},${y}a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0z`;
+  for (const r of inView(most)) {
+    const a = tints[4 * r + 3], fill = hex(tints.subarray(4 * r, 4 * r + 3));
+    parts.push({d: disc(+sx(order[r]).toFixed(2), +(sy(order[r]) + TOP).toFixed(2), +(size / 2).toFixed(2), a > 127), fill, opacity: (a & 127) > 40 ? .9 : .16});
+  }
+  if (layers.cliffs) for (const one of cliffs) parts.push({d: arc(one), stroke: css("--mark"), shift: TOP});
+  if (layers.labels) for (const {text: words, x, y} of placedLabels(over.getContext("2d"))) text(words, x, y + TOP + 4, {anchor: "middle", bold: true, halo: true});
+  parts.push({d: `M${width},0h${SIDE}v${height + TOP}h${-SIDE}zM0,0h${width}v${TOP}h${-width}z`, fill: css("--back"), opacity: 1});
+  text(document.title, 14, 27, {size: 18, bold: true});
+  if (!color) return parts;
+  const left = width + 14;
+  text(cut(color.name), left, TOP + 12, {bold: true});
+  if (color.kind === "category") color.categories.forEach((name, code) => {
+    parts.push({d: disc(left + 6, TOP + 34 + 20 * code, 5, isSquare(code)), fill: hue(code), opacity: 1});
+    text(cut(name), left + 18, TOP + 38 + 20 * code);
+  });
+  else {
+    for (let at = 0; at < 40; at++)
+      parts.push({d: `M${left},${TOP + 30 + 4 * (39 - at)}h16v4.5h-16z`, fill: hex(ramp(at / 39)), opacity: 1});
+    text((color.above ? "≥ " : "") + shown(color.high), left + 22, TOP + 40); text((color.below ? "≤ " : "") + shown(color.low), left + 22, TOP + 190);
+  }
+  return parts;
+}
+function svgFigure() {
+  const make = (tag, more) => { const e = document.createElementNS($("frame").namespaceURI, tag); for (const k in more) e.setAttribute(k, more[k]); return e; };
+  const [w, h] = [width + SIDE, height + TOP], root = make("svg", {viewBox: `0 0 ${w} ${h}`, width: w, height: h});
+  root.append(make("rect", {width: w, height: h, fill: css("--back")}));
+  for (const part of figureParts(50000)) {
+    if (part.d) root.append(make("path", part.stroke ? {d: part.d, fill: "none", stroke: part.stroke, "stroke-width": 1.6, transform: `translate(0 ${part.shift})`}
+      : {d: part.d, fill: part.fill, "fill-opacity": part.opacity}));
+    else {
+      const more = part.halo ? {stroke: css("--back"), "stroke-width": 4, "stroke-linejoin": "round", "paint-order": "stroke"} : {};
+      const e = make("text", {x: part.x, y: part.y, "font-size": part.size, "font-family": "system-ui, sans-serif", "text-anchor": part.anchor,
+        "font-weight": part.bold ? 600 : 400, fill: css("--ink"), ...more});
+      e.textContent = part.text; root.append(e);
+    }
+  }
+  return new XMLSerializer().serializeToString(root);
+}
+async function pngFigure() {  // 7.2 inches wide, 300 dots per inch
+  const canvas = element("canvas"), scale = 2160 / (width + SIDE), ctx = canvas.getContext("2d");
+  canvas.width = 2160; canvas.height = Math.round((height + TOP) * scale);
+  ctx.fillStyle = css("--back"); ctx.fillRect(0, 0, canvas.width, canvas.height); ctx.scale(scale, scale); ctx.lineJoin = "round";
+  for (const part of figureParts(200000)) {
+    ctx.globalAlpha = part.opacity ?? 1; ctx.fillStyle = part.fill ?? css("--ink");
+    if (part.stroke) { ctx.save(); ctx.translate(0, part.shift); ctx.strokeStyle = part.stroke; ctx.lineWidth = 1.6; ctx.stroke(new Path2D(part.d)); ctx.restore(); }
+    else if (part.d) ctx.fill(new Path2D(part.d));
+    else {
+      ctx.font = `${part.bold ? 600 : 400} ${part.size}px system-ui, sans-serif`; ctx.textAlign = part.anchor === "middle" ? "center" : "left"; ctx.textBaseline = "alphabetic";
+      if (part.halo) { ctx.strokeStyle = css("--back"); ctx.lineWidth = 4; ctx.strokeText(part.text, part.x, part.y); }
+      ctx.fillText(part.text, part.x, part.y);
+    }
+  }
+  const plain = new Uint8Array(await (await new Promise(done => canvas.toBlob(done, "image/png"))).arrayBuffer());
+  const density = new Uint8Array(21), fields = new DataView(density.buffer);  // the chunk pHYs: 11,811 dots per meter
+  fields.setUint32(0, 9); density.set([112, 72, 89, 115], 4); fields.setUint32(8, 11811); fields.setUint32(12, 11811); density[16] = 1;
+  let crc = -1;
+  for (const byte of density.subarray(4, 17)) { crc ^= byte; for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xEDB88320 : crc >>> 1; }
+  fields.setUint32(17, ~crc);
+  return new Blob([plain.subarray(0, 33), density, plain.subarray(33)]);
+}
+$("svg").addEventListener("click", () => save("map.svg", svgFigure(), "image/svg+xml"));
+$("png").addEventListener("click", async () => save("map.png", await pngFigure(), "image/png"));
+
+/* ---- link: the view after the # of the address ---- */
+
+function linkText() {
+  const words = new URLSearchParams();
+  words.set("v", [view.x, view.y, view.zoom].map(v => +v.toFixed(4)).join(" "));
+  if (color) words.set("c", color.name);
+  if (chosen >= 0) words.set("g", chosen);
+  words.set("l", Object.keys(layers).filter(name => layers[name]).join(" "));
+  for (const [column, codes] of hidden) if (codes.size) words.append("h", [columns.indexOf(column), ...codes].join(" "));
+  for (const [column, range] of ranges) words.append("r", [columns.indexOf(column), ...range.map(v => +v.toPrecision(7))].join(" "));
+  if (nSelected && nSelected <= 50000) {  // differences of the numbers of selected graphs
+    let last = 0;
+    const steps = [];
+    for (let i = 0; i < n; i++) if (selected[i]) { steps.push((i - last).toString(36)); last = i; }
+    words.set("s", steps.join(" "));
+  }
+  return "#" + words;
+}
+async function restore() {
+  const words = new URLSearchParams(location.hash.slice(1)), list = text => (text ?? "").split(" ").filter(Boolean);
+  if (!words.has("v")) return;
+  const [x, y, zoom] = list(words.get("v")).map(Number);
+  if ([x, y, zoom].every(Number.isFinite)) Object.assign(view, {x, y, zoom: Math.max(.5, Math.min(300, zoom))});
+  color = columns.find(column => column.name === words.get("c")) ?? color; $("color").value = color?.name ?? "";
+  hidden.clear(); ranges.clear(); selected.fill(0);
+  for (const [at, ...codes] of words.getAll("h").map(list)) if (columns[at]?.kind === "category") hidden.set(columns[at], new Set(codes.map(Number)));
+  for (const [at, ...ends] of words.getAll("r").map(list)) if (columns[at]?.kind === "number") ranges.set(columns[at], ends.map(Number));
+  let last = 0;
+  for (const step of list(words.get("s"))) { last += parseInt(step, 36); if (last < n) selected[last] = 1; }
+  nSelected = selected.reduce((sum, one) => sum + one, 0);
+  filter(); legend(); tellSelection();
+  for (const name of Object.keys(layers)) if (!$(name).disabled) await setLayer(name, list(words.get("l")).includes(name));
+  const graphNumber = Number(words.get("g") ?? -1);
+  await choose(graphNumber < n ? graphNumber : -1);
+}
+$("link").addEventListener("click", () => {
+  const text = linkText();
+  try { history.replaceState(null, "", text); } catch { return; }  // a frame without an address of its own
+  navigator.clipboard?.writeText(location.href).then(() => { $("word").textContent = "Link copied."; }, () => { $("word").textContent = "The link is in the address bar."; });
+});
+addEventListener("hashchange", restore);
+
 $("count").textContent = n === 1 ? "1 graph" : `${n.toLocaleString("en")} graphs`;
 $("about").append(...meta.about.map(text => element("p", text, {className: "small"})));
 document.documentElement.dataset.theme = wish.matches ? "dark" : "light"; known.clear();
@@ -772,9 +1048,9 @@ if (!n) $("word").textContent = "No graphs: an empty collection has an empty map
 pointsCanvas.addEventListener("webglcontextlost", event => event.preventDefault());
 pointsCanvas.addEventListener("webglcontextrestored", () => { startGL(); paint(); });
 new ResizeObserver(resize).observe(stage);
-resize(); legend(); paint();
+resize(); legend(); paint(); await restore();
 /* For tests and the curious: where a point is on the screen, and how many frames were drawn. */
 window.grnfMap = {view, ids, place: i => [sx(i), sy(i)], frames: () => frames, pan(dx, dy) { view.x += dx; view.y += dy; move(); },
-  thin(on) { thinned = on; }, shownGraph: graph, selectedIds, webgl: Boolean(gl)};
+  thin(on) { thinned = on; }, shownGraph: graph, selectedIds, labels: () => placedLabels(over.getContext("2d")), cliffs: () => cliffs, link: linkText, webgl: Boolean(gl)};
 document.documentElement.dataset.ready = "yes";
 })();

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ import numpy.typing as npt
 from grnf.io.raw import RawGraph, columns_of_graphs
 from grnf.typing import FloatArray
 
-__all__ = ["Column", "clusters", "columns_of", "joined", "make_column", "sort_key"]
+__all__ = ["Column", "clusters", "columns_of", "joined", "make_column", "scaffolds", "sort_key"]
 
 MOST_CATEGORIES = 20
 """Ten colors times two shapes. Different integers up to which a column is categorical, too."""
+
+MOST_SCAFFOLDS = 20_000
+"""Molecules up to which scaffolds are computed (0.3 ms each)."""
 
 MISSING = 255
 TEXTS = ("smiles",)
@@ -124,6 +128,20 @@ def clusters(rows: FloatArray, count: int, seed: int) -> Column | None:
     names[order] = np.arange(1, count + 1)
     meaning = f"k-means with {count} clusters, of the vectors (not of the positions)."
     return Column("cluster", "category", names[labels].tolist(), meaning)
+
+
+def scaffolds(graphs: Sequence[RawGraph]) -> Column | None:
+    """Return the Murcko scaffolds of molecules (RDKit); None for other graphs, or if there are too many."""
+    smiles = [graph.graph_columns.get("smiles") for graph in graphs]
+    if not smiles or None in smiles or len(smiles) > MOST_SCAFFOLDS or find_spec("rdkit") is None:
+        return None
+    from rdkit.Chem import MolFromSmiles
+    from rdkit.Chem.Scaffolds import MurckoScaffold
+
+    molecules = [MolFromSmiles(text) for text in smiles]
+    scaffold: Any = MurckoScaffold.MurckoScaffoldSmiles
+    names = [None if molecule is None else scaffold(mol=molecule) or "no ring" for molecule in molecules]
+    return Column("scaffold", "category", names, "Murcko scaffold, computed by RDKit.")
 
 
 def _plain(value: Any) -> Any:

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from grnf.collection import Collection, vectors_of
 from grnf.graphs import Graph
+from grnf.io.from_molecules import canonical_smiles, molecule_of_smiles, standardized
 from grnf.io.raw import RawGraph
 from grnf.search.index import GraphIndex
 from grnf.symmetry import Certificate, certificates
 from grnf.symmetry.certificate import NODES_PER_LEVEL, Verdict
 
-__all__ = ["DuplicatePair", "compare_raw", "duplicate_groups", "leaked", "near_duplicates"]
+__all__ = [
+    "DUPLICATES", "DuplicatePair", "compare_raw", "duplicate_groups", "groups_by_kind", "leaked",
+    "near_duplicates",
+]  # fmt: skip
+
+KINDS = ("identical", "standardized", "stereoisomer", "isotopologue")
+"""Kinds of equality of molecules with isomorphic graphs, the strictest first; "isomorphic" if none holds."""
+DUPLICATES = KINDS[:2]
+"""Kinds that count as duplicates."""
+Forms = tuple[str, ...] | None
 
 ROUNDING = 1e-4
 """Vectors of isomorphic graphs differ by less than this share of their length in single precision (measured:
@@ -24,12 +35,16 @@ ROUNDING = 1e-4
 
 @dataclass(frozen=True)
 class DuplicatePair:
-    """Two graphs that are near each other, and the verdict of the isomorphism test."""
+    """Two graphs that are near each other, and the verdict of the isomorphism test.
+
+    `kind` tells how isomorphic graphs are equal: "identical", or for molecules one of `KINDS`.
+    """
 
     first: str
     second: str
     distance: float
     verdict: Verdict
+    kind: str | None = None
 
 
 def compare_raw(g: RawGraph, h: RawGraph, *, limit: int = NODES_PER_LEVEL) -> Verdict:
@@ -95,9 +110,17 @@ def _arcs(graph: RawGraph) -> dict[tuple[int, int], Hashable]:
 
 
 def duplicate_groups(
-    graphs: Any, transformer: Any, *, ids: Sequence[str] | None = None, n_jobs: int | None = None
+    graphs: Any,
+    transformer: Any,
+    *,
+    ids: Sequence[str] | None = None,
+    standardize: bool = False,
+    n_jobs: int | None = None,
 ) -> tuple[list[list[str]], list[DuplicatePair]]:
-    """Return the groups of isomorphic graphs, and the pairs for which the test is undecided.
+    """Return the groups of duplicates, and the pairs for which the isomorphism test is undecided.
+
+    Duplicates are isomorphic graphs with the same attributes. Molecules must also have the same
+    stereochemistry and isotopes.
 
     Parameters
     ----------
@@ -105,6 +128,8 @@ def duplicate_groups(
     transformer : GRNF
         Isomorphic graphs have equal vectors, up to rounding, so only graphs with equal vectors are compared.
     ids : sequence of str, optional
+    standardize : bool, default=False
+        The molecules were read with ``standardize=True``, so salts of the same molecule are duplicates.
     n_jobs : int, optional
 
     Examples
@@ -115,6 +140,33 @@ def duplicate_groups(
     >>> duplicate_groups(graphs, GRNF(64, random_state=0))
     ([['0', '2']], [])
     """
+    classes, forms, undecided = _classes(graphs, transformer, ids, standardize, n_jobs)
+    groups = [group for names in classes for group in _split(names, forms, 1) if len(group) > 1]
+    return groups, undecided
+
+
+def groups_by_kind(
+    graphs: Any, transformer: Any, *, standardize: bool = False
+) -> tuple[list[tuple[str, list[str]]], list[DuplicatePair]]:
+    """Return groups of isomorphic graphs with the kind of their equality, and the undecided pairs.
+
+    The first graph of a group stands for the group among those of the following kinds.
+    """
+    classes, forms, undecided = _classes(graphs, transformer, None, standardize, None)
+    found = []
+    for names in classes:
+        for level, kind in enumerate(KINDS):
+            groups = _split(names, forms, level)
+            found += [(kind, group) for group in groups if len(group) > 1]
+            names = [group[0] for group in groups]
+        found += [("isomorphic", names)] if len(names) > 1 else []
+    return found, undecided
+
+
+def _classes(
+    graphs: Any, transformer: Any, ids: Sequence[str] | None, standardize: bool, n_jobs: int | None
+) -> tuple[list[list[str]], dict[str, Forms], list[DuplicatePair]]:
+    """Return the classes of isomorphic graphs, the forms of their molecules, and the undecided pairs."""
     collection = vectors_of(graphs, transformer, ids=ids, keep_graphs=True)
     pairs = _compared(collection, collection, _rounding(collection), n_jobs)
     group = {name: [name] for name in collection.unique_ids}
@@ -124,9 +176,40 @@ def duplicate_groups(
             one += two
             group |= dict.fromkeys(two, one)
     order = {name: row for row, name in enumerate(group)}
-    groups = {id(names): sorted(names, key=order.__getitem__) for names in group.values() if len(names) > 1}
+    classes = {id(names): sorted(names, key=order.__getitem__) for names in group.values() if len(names) > 1}
+    forms = {
+        name: _forms(collection.graphs[order[name]], standardize)
+        for names in classes.values()
+        for name in names
+    }
     undecided = [p for p in pairs if p.verdict == "undecided" and group[p.first] is not group[p.second]]
-    return list(groups.values()), undecided
+    return list(classes.values()), forms, undecided
+
+
+def _split(names: list[str], forms: dict[str, Forms], level: int) -> list[list[str]]:
+    """Split a class of isomorphic graphs by a form of their molecules; other graphs stay together."""
+    groups: dict[str | None, list[str]] = {}
+    for name in names:
+        own = forms[name]
+        groups.setdefault(None if own is None else own[level], []).append(name)
+    return list(groups.values())
+
+
+def _forms(graph: RawGraph, standardize: bool) -> Forms:
+    """Return canonical SMILES of a molecule, one for each of `KINDS`; None for other graphs."""
+    smiles = graph.graph_columns.get("smiles")
+    if smiles is None:
+        return None
+    molecule = molecule_of_smiles(smiles)
+    own = canonical_smiles(molecule)
+    return own[0], *(canonical_smiles(standardized(molecule)) if standardize else own)
+
+
+def _kind(first: Forms, second: Forms) -> str:
+    """Return how two isomorphic graphs are equal."""
+    if first is None or second is None:
+        return "identical"
+    return next((kind for kind, a, b in zip(KINDS, first, second, strict=True) if a == b), "isomorphic")
 
 
 def near_duplicates(
@@ -135,14 +218,17 @@ def near_duplicates(
     eps: float,
     *,
     ids: Sequence[str] | None = None,
+    space: str = "plain",
+    standardize: bool = False,
     n_jobs: int | None = None,
 ) -> list[DuplicatePair]:
     """Return all pairs of graphs up to a distance, nearest first, and whether they are isomorphic.
 
-    Parameters are those of `duplicate_groups`.
+    Parameters are those of `duplicate_groups`, and `space` is that of `GraphIndex`.
     """
     collection = vectors_of(graphs, transformer, ids=ids, keep_graphs=True)
-    return sorted(_compared(collection, collection, eps, n_jobs), key=lambda pair: pair.distance)
+    pairs = _compared(collection, collection, eps, n_jobs, space, standardize)
+    return sorted(pairs, key=lambda pair: pair.distance)
 
 
 def leaked(
@@ -153,11 +239,15 @@ def leaked(
     eps: float | None = None,
     train_ids: Sequence[str] | None = None,
     test_ids: Sequence[str] | None = None,
+    space: str = "plain",
+    standardize: bool = False,
     n_jobs: int | None = None,
 ) -> list[DuplicatePair]:
     """Return the graphs of one collection that are in another: pairs (of the first, of the second).
 
-    With `eps`, all pairs up to that distance; without, only isomorphic and undecided ones.
+    With `eps`, all pairs up to that distance; without, only isomorphic and undecided ones. The `kind` of a
+    pair tells stereoisomers and isotopologues from identical molecules. Other parameters are those of
+    `near_duplicates`.
 
     Examples
     --------
@@ -169,7 +259,8 @@ def leaked(
     """
     first = vectors_of(train, transformer, name="train", ids=train_ids, keep_graphs=True)
     second = vectors_of(test, first.transformer, name="test", ids=test_ids, keep_graphs=True)
-    pairs = _compared(first, second, _rounding(second) if eps is None else eps, n_jobs)
+    radius = _rounding(second) if eps is None else eps
+    pairs = _compared(first, second, radius, n_jobs, space, standardize)
     return [pair for pair in pairs if eps is not None or pair.verdict != "different"]
 
 
@@ -180,10 +271,15 @@ def _rounding(collection: Collection) -> float:
 
 
 def _compared(
-    first: Collection, second: Collection, radius: float, n_jobs: int | None
+    first: Collection,
+    second: Collection,
+    radius: float,
+    n_jobs: int | None,
+    space: str = "plain",
+    standardize: bool = False,
 ) -> list[DuplicatePair]:
     """Return the pairs of graphs up to a distance, once each, by rows of the second collection."""
-    hits = GraphIndex(n_jobs=n_jobs).add(first.vectors).within(second.vectors, radius)
+    hits = GraphIndex(space=space, n_jobs=n_jobs).add(first.vectors).within(second.vectors, radius)
     near = [
         (other, row, distance)
         for row, (others, distances) in enumerate(zip(hits.rows, hits.distances, strict=True))
@@ -194,8 +290,10 @@ def _compared(
     graphs = {id(graph): graph for i, j, _ in near for graph in (first.graphs[i], second.graphs[j])}
     known = dict(zip(graphs, _certificates(graphs.values()), strict=True))
     pairs = []
+    forms = cache(lambda graph: _forms(graph, standardize))
     for i, j, distance in near:
-        certificate = known[id(first.graphs[i])]
-        verdict = certificate.compare(known[id(second.graphs[j])])
-        pairs.append(DuplicatePair(one[i], two[j], distance, verdict))
+        g, h = first.graphs[i], second.graphs[j]
+        verdict = known[id(g)].compare(known[id(h)])
+        kind = _kind(forms(g), forms(h)) if verdict == "isomorphic" else None
+        pairs.append(DuplicatePair(one[i], two[j], distance, verdict, kind))
     return pairs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import time
@@ -15,6 +16,7 @@ import numpy as np
 
 from grnf._utils.result_tables import write_table
 from grnf._utils.rules import Bool, Int, OneOf, Real, checked
+from grnf._utils.running import progress
 from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import JointFeatures
@@ -159,6 +161,7 @@ class GraphIndex:
         Parameters
         ----------
         X : collection of graphs of any kind, or array of vectors, shape (n, M)
+            The SMILES and kept columns of graphs in a list are stored, see `columns`.
         ids : sequence of str, optional
             Names of the graphs; by default their own, or their row numbers.
         """
@@ -183,7 +186,9 @@ class GraphIndex:
         rows = self._space_map(collection.vectors)
         if self._segments.parts:
             rows = rows.astype(self._segments.parts[0].rows.dtype, copy=False)
-        self._segments.add(rows, names, collection.graphs if self.keep_graphs else None)
+        columns = [_columns_of(graph) for graph in (X if isinstance(X, list) else [])]
+        texts = [json.dumps(one) for one in columns] if any(columns) else None
+        self._segments.add(rows, names, collection.graphs if self.keep_graphs else None, texts)
         return self
 
     def remove(self, ids: Sequence[str]) -> Self:
@@ -213,6 +218,11 @@ class GraphIndex:
     def graph(self, name: str) -> RawGraph:
         """Return a graph by its id, if graphs are kept."""
         return self._segments.graph(int(self._segments.positions([name])[0]))
+
+    def columns(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the columns of graphs by their ids, such as SMILES, as far as the graphs had some."""
+        found = (self._segments.at(int(position)) for position in self._segments.positions(names))
+        return [json.loads(segment.columns_at(np.array([place]))[0]) for segment, place in found]
 
     def row(self, name: str) -> FloatArray:
         """Return the row of a graph by its id: its vector, after the map of the space."""
@@ -480,20 +490,23 @@ class GraphIndex:
         if not np.isfinite(self._precision()["largest_term"]):
             raise GraphError("certified results need bounded terms: a bounded activation and weights")
         own = self._segments.find(queries.ids) if others else np.full(len(queries), -1)
-        results = [
-            certify(
-                self._segments,
-                self.transformer,
-                z,
-                graph,
-                n_neighbors,
-                1 - confidence,
-                most,
-                int(left),
-                deadline,
-            )
-            for z, graph, left in zip(queries.vectors, queries.graphs, own, strict=True)
-        ]
+        results = []
+        with progress(len(queries), "certified search") as advance:
+            for z, graph, left in zip(queries.vectors, queries.graphs, own, strict=True):
+                results.append(
+                    certify(
+                        self._segments,
+                        self.transformer,
+                        z,
+                        graph,
+                        n_neighbors,
+                        1 - confidence,
+                        most,
+                        int(left),
+                        deadline,
+                    )
+                )
+                advance(1)
         positions, distances, errors, status, components = map(list, zip(*results, strict=True))
         named = [self._segments.names_and_numbers(some) for some in positions]
         ids, rows = [names for names, _ in named], [numbers for _, numbers in named]
@@ -507,3 +520,9 @@ class GraphIndex:
                 where=collection.title,
                 cure="Make all vectors with the same transformer",
             )
+
+
+def _columns_of(graph: Any) -> dict[str, str | None]:
+    """Return the columns of a graph as texts, such as its SMILES."""
+    columns = {"smiles": graph} if isinstance(graph, str) else getattr(graph, "graph_columns", {})
+    return {name: None if value is None else str(value) for name, value in columns.items()}

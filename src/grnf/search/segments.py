@@ -10,6 +10,7 @@
         center.npy, axes.npy             parameters of the sketches
         ids_text.npy, ids_ends.npy, ids_hashes.npy, ids_positions.npy      names (see `Ids`)
         graphs.jsonl, graphs_ends.npy    the graphs, one per line, if they are kept
+        columns_text.npy, columns_ends.npy    a JSON object with the columns of each graph, if they have any
     alive-N-K.npy       which rows of segment N were not removed
 
 Arrays are .npy files without pickle, and are mapped, not read. Files of a segment never change. A change
@@ -48,6 +49,7 @@ from grnf._utils.running import n_workers, run
 from grnf._utils.saved import (
     BOOL,
     COUNT,
+    DAMAGE,
     NUMBER,
     OBJECT,
     TEXT,
@@ -97,11 +99,30 @@ Neighbors = tuple[IntArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class Ids:
-    """Unique names as arrays that can be mapped from disk: text, ends, sorted hashes, positions."""
+class Texts:
+    """Texts as arrays that can be mapped from disk: all of them, and where each ends."""
 
     text: npt.NDArray[np.uint8]
     ends: IntArray
+
+    @classmethod
+    def joined(cls, encoded: Sequence[bytes]) -> Texts:
+        """Return encoded texts."""
+        ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
+        return Texts(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends)
+
+    def at(self, positions: IntArray) -> list[str]:
+        """Return the texts at these positions."""
+        starts = np.where(positions > 0, self.ends[positions - 1], 0).tolist()
+        text: Any = memoryview(self.text)  # type: ignore[arg-type, unused-ignore]
+        stops = self.ends[positions].tolist()
+        return [str(text[a:b], "utf-8", "surrogatepass") for a, b in zip(starts, stops, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Ids(Texts):
+    """Unique names: with sorted hashes and positions, to find them."""
+
     hashes: npt.NDArray[np.uint64]
     positions: IntArray
 
@@ -118,16 +139,8 @@ class Ids:
                     f"the id {names[first]!r} occurs twice",
                     cure="Ids must be unique; without ids graphs are called by their number",
                 )
-        text = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-        ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
-        return cls(text, ends, hashes[order], order)
-
-    def at(self, positions: IntArray) -> list[str]:
-        """Return the names at these positions."""
-        starts = np.where(positions > 0, self.ends[positions - 1], 0).tolist()
-        text: Any = memoryview(self.text)  # type: ignore[arg-type, unused-ignore]
-        stops = self.ends[positions].tolist()
-        return [str(text[a:b], "utf-8", "surrogatepass") for a, b in zip(starts, stops, strict=True)]
+        texts = cls.joined(encoded)
+        return cls(texts.text, texts.ends, hashes[order], order)
 
     def find(self, names: Sequence[str]) -> IntArray:
         """Return the positions of names; -1 for those that are absent."""
@@ -182,9 +195,17 @@ class Segment:
     norm: float
     graphs: Any = None
     folder: str | None = None
+    columns: Texts | None = None
 
     @classmethod
-    def build(cls, rows: FloatArray, ids: Sequence[str], numbers: IntArray, graphs: Any) -> Segment:
+    def build(
+        cls,
+        rows: FloatArray,
+        ids: Sequence[str],
+        numbers: IntArray,
+        graphs: Any,
+        columns: Sequence[str] | None = None,
+    ) -> Segment:
         """Return the segment of rows in any order."""
         sketcher = Sketcher.of(rows, min(AXES, rows.shape[1] + 1))
         S = sketcher(rows)
@@ -203,6 +224,7 @@ class Segment:
             _fixed(high),
             longest(rows),
             None if graphs is None else [graphs[row] for row in order],
+            columns=None if columns is None else Texts.joined([columns[row].encode() for row in order]),
         )
 
     @classmethod
@@ -217,7 +239,14 @@ class Segment:
             [name for segment, own in alive for name in segment.ids.at(own)],
             np.concatenate([segment.numbers[own] for segment, own in alive]),
             graphs,
+            [text for segment, own in alive for text in segment.columns_at(own)]
+            if any(segment.columns is not None for segment in segments)
+            else None,
         )
+
+    def columns_at(self, positions: IntArray) -> list[str]:
+        """Return the columns at these positions as JSON objects, which are empty if none are stored."""
+        return ["{}"] * len(positions) if self.columns is None else self.columns.at(positions)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -260,10 +289,12 @@ class Segments:
         self.parts = list(segments)
         self.next_number = next_number
 
-    def add(self, rows: FloatArray, names: Sequence[str], graphs: Any) -> None:
+    def add(
+        self, rows: FloatArray, names: Sequence[str], graphs: Any, columns: Sequence[str] | None = None
+    ) -> None:
         """Add rows under names that are not taken yet."""
         numbers = np.arange(self.next_number, self.next_number + len(rows))
-        self.parts.append(Segment.build(rows, names, numbers, graphs))
+        self.parts.append(Segment.build(rows, names, numbers, graphs, columns))
         self.next_number += len(rows)
         while len(self.parts) > 1 and len(self.parts[-2]) <= 2 * len(self.parts[-1]):
             self.parts[-2:] = [Segment.merged(self.parts[-2:])]
@@ -491,6 +522,8 @@ def _write_segment(segment: Segment, folder: Path) -> None:
     arrays = {name: getattr(segment, name) for name in OWN}
     arrays |= {name: getattr(segment.sketcher, name) for name in SKETCHER}
     arrays |= {f"ids_{name}": getattr(segment.ids, name) for name in IDS}
+    if segment.columns is not None:
+        arrays |= {"columns_text": segment.columns.text, "columns_ends": segment.columns.ends}
     if segment.graphs is not None:
         ends = []
         with open(folder / "graphs.jsonl", "wb") as file:
@@ -597,6 +630,7 @@ def _read_segment(path: Path, about: Mapping[str, Any]) -> Segment:
         norm=float(about["norm"]),
         graphs=graphs,
         folder=about["folder"],
+        columns=Texts(arrays["columns_text"], arrays["columns_ends"]) if "columns_ends" in arrays else None,
         **{name: arrays[name] for name in OWN},
     )
 
@@ -612,11 +646,14 @@ def _read_transformer(path: Path) -> Any:
 
 def _mapped(file: Path) -> npt.NDArray[Any]:
     """Map an array; one without entries cannot be mapped and is read."""
-    with open(file, "rb") as stream:
-        np.lib.format.read_magic(stream)
-        shape = np.lib.format.read_array_header_1_0(stream)[0]
-    mode: Literal["r"] | None = None if 0 in shape else "r"
-    return _fixed(np.asarray(np.load(file, mode, allow_pickle=False)))
+    try:
+        with open(file, "rb") as stream:
+            np.lib.format.read_magic(stream)
+            shape = np.lib.format.read_array_header_1_0(stream)[0]
+        mode: Literal["r"] | None = None if 0 in shape else "r"
+        return _fixed(np.asarray(np.load(file, mode, allow_pickle=False)))
+    except DAMAGE:
+        raise damaged("the array cannot be read", file) from None
 
 
 def _described(file: Path) -> dict[str, Any]:

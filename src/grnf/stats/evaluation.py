@@ -1,21 +1,25 @@
-"""Scores of generated against reference graphs, each with an interval: distances, neighbors, duplicates."""
+"""Scores of generated against reference graphs, each with an interval.
+
+They are lower bounds on absolute distances, distances between vectors, neighbors and duplicates.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 from math import isnan
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from grnf._utils.arrays import principal_axes
 from grnf._utils.random import draw_seed
 from grnf._utils.rules import Int, OneOf, checked
 from grnf._version import __version__
+from grnf.collection import Collection
 from grnf.errors import GraphError
+from grnf.estimators import WLFingerprint
 from grnf.graphs import GraphBatch
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.permutation_tests import (
@@ -27,9 +31,10 @@ from grnf.stats.permutation_tests import (
     percentile_score,
     wilson_score,
 )
-from grnf.stats.pooling import distances, pooled_views, rounding_variance
+from grnf.stats.pooling import distances, joined, pooled_views, rounding_variance, sample_axes
+from grnf.stats.separation import SETTINGS, Separation, separate
 from grnf.symmetry import Certificate, certificates
-from grnf.typing import BoolArray, FloatArray
+from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Evaluation", "evaluate", "in_space", "sample_distances"]
 
@@ -42,13 +47,17 @@ ROWS = 1024
 """Rows of distances that are held at a time."""
 
 BETTER = {
+    "total_variation": "lower", "jensen_shannon": "lower",
     "energy": "lower", "mmd2": "lower", "frechet": "lower",
     "precision": "higher", "recall": "higher", "density": "higher", "coverage": "higher",
     "uniqueness": "higher", "novelty": "higher", "validity": "higher",
 }  # fmt: skip
-FORMATS = ("text", "markdown", "latex", "html", "csv")
+FORMATS = ("text", "markdown", "latex", "csv")
 HEADER = ("score", "better", "value", "95 % interval", "reference halves")
-TITLES = {"energy": "energy distance", "mmd2": "MMD^2", "frechet": "Frechet distance"}
+TITLES = {
+    "total_variation": "total variation distance", "jensen_shannon": "Jensen-Shannon distance",
+    "energy": "energy distance", "mmd2": "MMD^2", "frechet": "Frechet distance",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -58,10 +67,12 @@ class Evaluation:
     Parameters
     ----------
     scores : dict from name to Score
-        energy, mmd2, frechet; precision, recall, density, coverage; for graphs also uniqueness and novelty,
-        and validity if a function is given.
+        total_variation, jensen_shannon; energy, mmd2, frechet; precision, recall, density, coverage; for
+        graphs also uniqueness and novelty, and validity if a function is given.
     test : PermutationTestResult
         Whether generated and reference graphs have the same distribution.
+    separation : Separation
+        How well a classifier distinguishes them: lower bounds, feature views, typical graphs.
     undecided : int
         Generated graphs that may be duplicates, which was not decided; they count as new.
     protocol : dict
@@ -70,6 +81,7 @@ class Evaluation:
 
     scores: dict[str, Score]
     test: PermutationTestResult
+    separation: Separation
     undecided: int
     protocol: dict[str, Any] = field(repr=False)
 
@@ -77,6 +89,16 @@ class Evaluation:
     def pvalue(self) -> float:
         """Of the two-sample test."""
         return self.test.pvalue
+
+    @property
+    def total_variation(self) -> float:
+        """Lower 95 % confidence bound on the total variation distance; 0 if nothing was distinguished."""
+        return self.separation.total_variation
+
+    @property
+    def jensen_shannon(self) -> float:
+        """Lower 95 % confidence bound on the Jensen-Shannon distance (root of the divergence in bits)."""
+        return self.separation.jensen_shannon
 
     def __getitem__(self, name: str) -> Score:
         return self.scores[name]
@@ -89,6 +111,9 @@ class Evaluation:
         }
         return {
             "scores": scores,
+            "total_variation": self.total_variation,
+            "jensen_shannon": self.jensen_shannon,
+            "separation": self.separation.to_dict(),
             "pvalue": self.pvalue,
             "undecided": self.undecided,
             "test": self.test.to_dict(),
@@ -96,13 +121,14 @@ class Evaluation:
         }
 
     def to_table(self, format: str = "text") -> str:
-        """Return the scores as a table: "text", "markdown", "latex", "html" or "csv"."""
-        return table(self.scores, self._notes(), format)
+        """Return the scores as a table: "text", "markdown", "latex" or "csv"."""
+        return table(self.scores, self.notes(), format)
 
     def __str__(self) -> str:
         return self.to_table()
 
-    def _notes(self) -> list[str]:
+    def notes(self) -> list[str]:
+        """Return sizes, verdicts and settings, a line each."""
         sizes, made = self.protocol["sizes"], self.protocol["descriptor"]
         features = f"; M = {made['n_components']} features each" if "n_components" in made else ""
         how = f"{self.test.n_resamples:,} permutations; largest effect: {self.test.strongest}"
@@ -110,6 +136,7 @@ class Evaluation:
         space = f"{self.protocol['space']} space, {self.protocol['axes']} axes"
         notes = [
             f"{sizes[0]:,} generated, {sizes[1]:,} reference graphs",
+            f"classifier: {self.separation.verdict(sum(sizes))} (confidence 95 %)",
             f"two-sample test: p = {self.pvalue:.4g} ({how})",
             f"views: {', '.join(made['views'])}{features}; {space}; k = {k}; seed {seed}; grnf {__version__}",
         ]
@@ -167,6 +194,8 @@ def evaluate(
     >>> other = evaluate(one, two, n_components=64, random_state=0)
     >>> same["energy"].value < other["energy"].value, same.pvalue > 0.05, other.pvalue
     (True, True, 0.001)
+    >>> print(f"total variation distance: {same.total_variation:.1f}, at least {other.total_variation:.1f}")
+    total variation distance: 0.0, at least 0.7
     """
     checked(space, "space", OneOf("whitened", "plain"))
     n_unusable = checked(n_unusable, "n_unusable", Int(0))
@@ -185,11 +214,17 @@ def evaluate(
     sides = [{name: Z[rows] for name, Z in pooled.items()} for rows in (slice(m), slice(m, None))]
     X, Y = in_space(sides[0], sides[1], space)
     scores = _vector_scores(X, Y, k, n_bootstraps, seed)
+    separation = _separation(samples, pooled, clone(descriptor), seed)
     order = np.random.default_rng([seed, 5]).permutation(len(Y))
     half = len(Y) // 2
     if half > k:  # the scores of a perfect generator
         base = _vector_scores(Y[order[:half]], Y[order[half:]], k, 10, seed)
         scores = {name: replace(score, baseline=base[name].value) for name, score in scores.items()}
+    bounds = {
+        name: Score(separation.estimates[name], getattr(separation, name), 1.0)
+        for name in ("total_variation", "jensen_shannon")
+    }
+    scores = bounds | scores
     undecided = 0
     graphs = samples[0].graphs
     if graphs is not None:
@@ -202,8 +237,27 @@ def evaluate(
         good = len(graphs) if valid is None else sum(bool(valid(graph)) for graph in graphs)
         scores["validity"] = wilson_score(good, len(graphs) + n_unusable)
     settings = {"space": space, "axes": int(X.shape[1]), "n_neighbors": k, "n_bootstraps": n_bootstraps}
-    settings |= {"n_unusable": n_unusable}
-    return Evaluation(scores, test, undecided, {**test.protocol, **settings})
+    settings |= {"n_unusable": n_unusable, "classifier": SETTINGS}
+    return Evaluation(scores, test, separation, undecided, {**test.protocol, **settings})
+
+
+def _separation(
+    samples: Sequence[Collection], pooled: Mapping[str, FloatArray], descriptor: GraphDescriptor, seed: int
+) -> Separation:
+    """Return what a classifier shows; its feature views of graphs are fitted on its training part alone."""
+    sizes = len(samples[0]), len(samples[1])
+    if samples[0].has_vectors or samples[0].batch is None:
+        return separate(sizes, lambda _: pooled, seed)
+    batch = joined([sample.batch for sample in samples])
+
+    def views(rows: IntArray) -> dict[str, FloatArray]:
+        some = batch.take(rows)
+        found = descriptor.fit(some).transform_views(batch)
+        if isinstance(descriptor.views, str):
+            found["WL"] = WLFingerprint().fit(some).transform(batch)
+        return found
+
+    return separate(sizes, views, seed)
 
 
 def in_space(
@@ -216,7 +270,7 @@ def in_space(
     )
     if space == "plain":
         return X - Y.mean(axis=0), Y - Y.mean(axis=0)
-    mean, variances, axes = _principal_axes(Y)
+    mean, variances, axes = sample_axes(Y)
     unit = max(float(np.finfo(np.asarray(Z).dtype).eps) for Z in reference.values())
     least = rounding_variance(Y, unit)
     if variances[0] <= least:  # a constant reference
@@ -225,15 +279,6 @@ def in_space(
         return apart, np.zeros_like(Y)
     axes = axes[:, :AXES] / np.sqrt(variances + SHRINKAGE * variances[0])[:AXES]
     return (X - mean) @ axes, (Y - mean) @ axes
-
-
-def _principal_axes(Y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return mean, variances and axes; of few long vectors no more axes than there are vectors."""
-    if len(Y) >= Y.shape[1]:
-        return principal_axes(Y)
-    mean = Y.mean(axis=0)
-    _, lengths, turned = np.linalg.svd(Y - mean, full_matrices=False)
-    return mean, lengths**2 / len(Y), turned.T
 
 
 def _vector_scores(X: FloatArray, Y: FloatArray, k: int, n_bootstraps: int, seed: int) -> dict[str, Score]:
@@ -382,7 +427,7 @@ def table(scores: Mapping[str, Score], notes: Sequence[str], format: str = "text
     for title, better, score in rows:
         interval = f"{_text(score.low)} to {_text(score.high)}"
         cells.append([title, better, _text(score.value), interval, _text(score.baseline)])
-    return {"text": _plain, "markdown": _markdown, "latex": _latex, "html": _html}[format](cells, notes)
+    return {"text": _plain, "markdown": _markdown, "latex": _latex}[format](cells, notes)
 
 
 def _text(value: float | None) -> str:
@@ -420,20 +465,3 @@ def _latex(cells: list[list[str]], notes: Sequence[str]) -> str:
 def _latex_line(cells: Sequence[str]) -> str:
     marks = {"MMD^2": "MMD$^2$", "Frechet distance": r"Fr\'echet distance"}
     return " & ".join(marks.get(text, text.replace("%", r"\%")) for text in cells) + r" \\"
-
-
-def _html(cells: list[list[str]], notes: Sequence[str]) -> str:
-    def line(texts: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts) + "</tr>"
-
-    body = "\n".join(line(texts, "td") for texts in cells)
-    below = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
-    style = "table{border-collapse:collapse;font-family:sans-serif}td,th{padding:2px 10px;text-align:left}"
-    return "\n".join(
-        [
-            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Evaluation</title>',
-            f"<style>{style}</style></head>\n<body><table>",
-            f"<thead>{line(HEADER, 'th')}</thead>\n<tbody>\n{body}\n</tbody></table>",
-            f"{below}\n</body></html>",
-        ]
-    )

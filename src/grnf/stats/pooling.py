@@ -27,9 +27,11 @@ __all__ = [
     "PooledRows",
     "SquaredDistances",
     "distances",
+    "joined",
     "pooled_rows",
     "pooled_views",
     "rounding_variance",
+    "sample_axes",
 ]
 
 AXES = (8, 16, 32, 64)
@@ -202,6 +204,15 @@ def _principal(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
     rank = int((variances > floor).sum())
     variances, axes = variances[:rank], axes[:, :rank]
     return (axes * np.sqrt(N * variances) if N <= M else (vectors - mean) @ axes), variances
+
+
+def sample_axes(Y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean, variances and axes; of few long vectors no more axes than there are vectors."""
+    if len(Y) >= Y.shape[1]:
+        return principal_axes(Y)
+    mean = Y.mean(axis=0)
+    _, lengths, turned = np.linalg.svd(Y - mean, full_matrices=False)
+    return mean, lengths**2 / len(Y), turned.T
 
 
 def rounding_variance(vectors: FloatArray, unit: float) -> float:

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, TypeVar, cast
 
-from grnf._utils.files import atomic_write, is_pipe, room_for
+from grnf._utils.files import atomic_write, is_pipe, room_for, unfinished
 from grnf.errors import DiskFullError, GraphError
 from grnf.io.files.excel import EXCEL_SUFFIXES, open_sheet
 from grnf.io.files.limits import LARGEST_DOCUMENT, LARGEST_RATIO, SMALL_MEMBER
@@ -402,7 +402,9 @@ def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path("stdout") if path == "-" else Path(path)
     name = "standard output" if path == "-" else str(path)
     place = Path(tempfile.gettempdir()) if path == "-" else target.parent
-    with tempfile.TemporaryDirectory(dir=place, prefix=".grnf-") as folder, room_for(name, place):
+    new: AbstractContextManager[str | Path]
+    new = tempfile.TemporaryDirectory() if path == "-" else unfinished(target, folder=True)
+    with room_for(name, place), new as folder:
         try:
             yield Path(folder) / target.name
         except DiskFullError as error:  # it names the temporary file; raised again, it gets the name above

@@ -6,6 +6,7 @@ Only graphs with columns of elements and bonds can be written.
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,8 +21,10 @@ import numpy as np
 from grnf._utils.processes import in_processes
 from grnf.errors import GraphError
 from grnf.io.files.edge_table import PendingRows, write_rows
-from grnf.io.files.file import File, OnError, decoded
+from grnf.io.files.file import File, OnError, decoded, open_sink
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_SMILES
+from grnf.io.files.parquet import guest, open_parquet
+from grnf.io.files.sdf import END_OF_RECORD
 from grnf.io.files.tables import (
     BLOCK,
     SMILES_NAMES,
@@ -39,6 +42,7 @@ from grnf.io.raw import Cell, RawBatch, RawGraph
 
 __all__ = [
     "changed_in_smiles",
+    "copy_molecules",
     "fits_smiles",
     "in_smiles_order",
     "is_smi_header",
@@ -132,6 +136,30 @@ def molecules_of_values(values: Iterable[Any], **options: bool) -> RawBatch:
             bad[place] = str(error)
     batch = batch_from_smiles(texts, **options)
     return replace(batch, bad={**batch.bad, **bad}) if bad else batch
+
+
+def copy_molecules(file: File, format: str, keep: Iterable[int], output: str | os.PathLike[str]) -> None:
+    """Write the records of a file of molecules that have these positions, unchanged and with all columns."""
+    kept = set(keep)
+    with open_sink(output) as sink:
+        if format != "smi" and table_of(file).kind == "parquet":
+            with file.open_seekable() as stream:
+                guest().write_table(open_parquet(stream, str(file)).read().take(sorted(kept)), sink)
+            return
+        if format == "sdf":
+            ends: list[int] = [n for n, line in file.lines(LONGEST_LINE) if line.startswith(END_OF_RECORD)]
+        else:
+            blocks = _line_rows(file) if format == "smi" else table_of(file).blocks()
+            ends = [place for rows in blocks for place in rows.places]
+        starts = [1 if format == "sdf" else ends[0], *(end + 1 for end in ends[:-1])]
+        dropped = {
+            line
+            for row, (start, end) in enumerate(zip(starts, ends, strict=True))
+            if row not in kept
+            for line in range(start, end + 1)
+        }
+        with file.open() as stream:
+            sink.writelines(line for number, line in enumerate(stream, start=1) if number not in dropped)
 
 
 ID, TARGET = "\0id", "\0target"

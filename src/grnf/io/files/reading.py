@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from grnf._utils.memory import within_memory
+from grnf._utils.rules import memory_size
 from grnf.errors import GraphError
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
 from grnf.io.files.file import Block, File, OnError, one_line
@@ -58,8 +59,8 @@ def read_graphs(
     **options
         What the reader of the format takes, for example `nodes=` for a table of edges. For every text:
         `encoding`, such as "latin-1"; for tables also `header=False` if the first row has no names, and
-        `decimal=","`. For every format: `max_memory`, the bytes that one graph may take, by default half of
-        the memory.
+        `decimal=","`. For every format: `max_memory`, what one graph may take, in bytes or like "4GB", by
+        default half of the memory.
 
     Examples
     --------
@@ -88,6 +89,8 @@ def file_of(
     """Return a file with the options that concern every file, and the options of its reader."""
     options = dict(options or {})
     about = {name: options.pop(name) for name in FILE_OPTIONS if name in options}
+    if about.get("max_memory") is not None:
+        about["max_memory"] = memory_size(about["max_memory"])
     if isinstance(path, File):
         file = path
         for name, value in about.items():

@@ -16,9 +16,18 @@ from grnf._utils.files import is_pipe, room_for
 from grnf.errors import GraphError
 from grnf.io.files.file import File
 from grnf.io.files.formats import FORMATS, MOLECULES, TABLES
+from grnf.io.files.molecules import copy_molecules
 from grnf.io.files.ranges import ranges_of
-from grnf.io.files.reading import FILE_OPTIONS, format_of, input_paths, is_several, read_graphs
+from grnf.io.files.reading import (
+    FILE_OPTIONS,
+    format_of,
+    input_paths,
+    is_several,
+    read_graphs,
+    stem_and_suffix,
+)
 from grnf.io.files.tables import Table, named_smiles, table_of
+from grnf.io.files.writing import write_graphs
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["Source", "format_and_options", "open_source"]
@@ -64,6 +73,21 @@ class Source:
                 bad.append({"index": index, "graph_id": _id_of(item, index), "reason": item.reason})
             else:
                 yield index, _id_of(item, index), item
+
+    def write_some(self, places: Iterable[int], output: Path) -> None:
+        """Write the graphs at these positions in the format of the source; tables keep all columns."""
+        suffix = stem_and_suffix(self.file.path)[1]
+        if self.paths or self.file.is_folder:
+            raise GraphError("a part of the input can be written for one file only", where=self.name)
+        if suffix and not self.file.is_excel and stem_and_suffix(output)[1] != suffix:
+            raise GraphError(f"the output must end in {suffix}, as the input does, got {output}")
+        format = self.format if self.format not in (None, *TABLES) else format_of(self.file).name
+        if format in (*MOLECULES, "smi"):
+            copy_molecules(self.file, str(format), places, output)
+        else:
+            kept = set(places)
+            graphs = (graph for place, _, graph in self.usable("skip", []) if place in kept)
+            write_graphs(output, graphs, format=format)
 
     def count(self) -> int | None:
         """Return the number of graphs, or None if only reading them would tell."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import os
 import warnings
-import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from grnf._utils import saved
 from grnf._utils.files import is_pipe
 from grnf._utils.rules import Int
 from grnf._utils.saved import COUNT, OBJECT, TEXT, FileName, damaged, parse_json, validate
@@ -44,7 +44,7 @@ SHARDS = {
 }
 """The schema of a manifest."""
 
-DAMAGE = (ValueError, KeyError, EOFError, csv.Error, zipfile.BadZipFile)
+DAMAGE = (*saved.DAMAGE, csv.Error)
 """What the readers of formats raise."""
 
 
@@ -71,8 +71,12 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
         vectors = FORMATS[format or vector_format(path)].read(path)
     except FileNotFoundError:
         raise GraphError(f"{path} does not exist") from None
-    except DAMAGE as error:
-        raise GraphError(f"{path} holds no vectors: {error}") from None
+    except (OSError, *DAMAGE) as error:
+        from grnf.io.files.file import one_line
+
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        raise GraphError(f"{path} holds no vectors: {one_line(error)}") from None
     if vectors.Z.ndim != 2 or vectors.Z.dtype.kind != "f":
         raise GraphError(
             f"{path} holds no vectors: {vectors.Z.dtype} of shape {vectors.Z.shape}; "

@@ -1,12 +1,13 @@
-"""`grnf classify`: a labeled dataset in, cross-validated scores out, with baselines and a figure."""
+"""`grnf train`: a labeled dataset in, cross-validated scores with baselines and a model file out."""
 
 from __future__ import annotations
 
 import csv
 import importlib.util
 import json
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,7 +16,7 @@ from typer import Option
 
 from grnf.cli.graph_input import Input, SourceArgument
 from grnf.cli.messages import progress
-from grnf.cli.options import Features, Run
+from grnf.cli.options import Features, Force, Run, check_free
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from grnf.io import RawGraph
     from grnf.io.files.source import Source
 
-__all__ = ["classify", "target_columns"]
+__all__ = ["target_columns", "train"]
 
 Task = Literal["auto", "classes", "numbers"]
 
@@ -45,7 +46,7 @@ class ViewFeatures(Features):
     ] = None
 
 
-def classify(
+def train(
     source: SourceArgument,
     *,
     task: Annotated[Task, Option(help="Whether labels are classes or numbers.")] = "auto",
@@ -63,18 +64,32 @@ def classify(
     ] = "auto",
     folds: Annotated[int, Option(min=2, help="Number of folds.")] = 10,
     repeats: Annotated[int, Option(min=1, help="Number of cross-validations, with new folds.")] = 1,
+    split: Annotated[
+        str,
+        Option(
+            metavar="random|scaffold|COLUMN",
+            help="Folds: random; scaffold: molecules with the same Bemis-Murcko scaffold are in the same "
+            "fold; or a column of the SMILES table whose values are groups.",
+        ),
+    ] = "random",
     output: Annotated[
-        Path, Option("--output", "-o", help="Folder to write to.", rich_help_panel="Output")
-    ] = Path("grnf-classify"),
+        Path | None, Option("--output", "-o", help="Model file to write.", rich_help_panel="Output")
+    ] = None,
+    report_folder: Annotated[
+        Path | None,
+        Option("--report", help="Folder for scores, predictions and figures.", rich_help_panel="Output"),
+    ] = None,
+    force: Force = False,
     reading: Input,
     features: ViewFeatures,
     run: Run,
 ) -> None:
-    """Cross-validate a classifier or regressor on labeled graphs.
+    """Cross-validate and train a classifier or regressor.
 
-    Two baselines are reported with it: the same estimator on counts of nodes, edges and attributes, which
-    ignores the structure, and the best constant prediction. The folder contains results.json, predictions.csv
-    (of the first cross-validation) and a figure: the confusion matrix, or predicted against true numbers.
+    The scores of two baselines are printed too: the same estimator on counts of nodes, edges and attributes,
+    which ignores the structure, and the best constant prediction. With --output, the model is trained on all
+    graphs and saved for grnf predict. With --report, the folder contains results.json, predictions.csv (of
+    the first cross-validation) and a figure: the confusion matrix, or predicted against true numbers.
 
     In a SMILES table, the target is the column called y, label, target, class, activity, p_np, exp or
     measured ..., or the only column that can be a target; grnf info lists them. Several are predicted one by
@@ -82,9 +97,14 @@ def classify(
     otherwise means over each class against the rest.
 
     Examples:
-      grnf classify MUTAG.zip
-      grnf classify tox21.csv --target NR-AR,SR-p53 --scoring roc_auc --on-error skip --n-jobs -1
+      grnf train MUTAG.zip
+      grnf train tox21.csv --target NR-AR,SR-p53 --split scaffold --on-error skip -o tox21.grnf
     """
+    if output is not None:
+        check_free(output, force)
+    kept = list(reading.keep or [])
+    if split not in ("random", "scaffold") and split not in kept:
+        reading = replace(reading, keep=[*kept, split])
     grnf = features.transformer()
     settings: dict[str, Any] = {
         "n_components": features.n_components,
@@ -102,12 +122,14 @@ def classify(
         raise GraphError("there are no graphs that can be used", where=table.name)
     graphs = samples.graphs
     targets = _targets(graphs, names, task, folds, table.name, run)
+    groups = _groups(graphs, split, table.name)
     from grnf.estimators.validation import Validation, over_targets
 
+    logging.getLogger("grnf.estimators").setLevel(logging.WARNING)  # folds are not worth a line each
     entries: dict[str, Any] = {}
     predicted: list[tuple[Target, Any]] = []
     with run.threads(), progress("cross-validating", run.quiet, unit="folds") as advance:
-        validate = Validation(graphs, settings, folds=folds, repeats=repeats)
+        validate = Validation(graphs, settings, folds=folds, repeats=repeats, groups=groups)
         for each in targets:
             results, predictions = validate(each, advance)
             entries[each.name] = {**each.about(len(graphs)), **results}
@@ -115,16 +137,73 @@ def classify(
     report: dict[str, Any] = {
         "source": table.name,
         "graphs": len({row for each in targets for row in each.rows.tolist()}),
-        "settings": {**settings, "orders": str(settings["orders"]), "folds": folds, "repeats": repeats},
+        "settings": {
+            **settings,
+            "orders": str(settings["orders"]),
+            "folds": folds,
+            "repeats": repeats,
+            "split": split,
+        },
         "targets": entries,
     }
     if len(targets) == 1:
         report |= entries[targets[0].name]
     else:
         report["mean"] = over_targets([entry["scores"] for entry in entries.values()])
-    report["written"] = _write(output, report, samples.ids, predicted, run)
+    report["written"] = []
+    if report_folder is not None:
+        report["written"] = _write(report_folder, report, samples.ids, predicted, run)
+    if output is not None:
+        with run.threads(), progress("training", run.quiet, unit="models", total=len(targets)) as advance:
+            _save(output, graphs, targets, settings, reading, entries, advance)
+        report["written"].append(str(output))
     for line in [json.dumps(report)] if run.as_json else _lines(report):
         typer.echo(line)
+
+
+def _groups(graphs: Sequence[RawGraph], split: str, source: str) -> list[str] | None:
+    """Return the group of each graph: its scaffold, or its value in a column; None for random folds."""
+    if split == "random":
+        return None
+    if split != "scaffold":
+        return [str(graph.graph_columns.get(split)) for graph in graphs]
+    if not all("smiles" in graph.graph_columns for graph in graphs):
+        raise GraphError("--split scaffold needs molecules from a SMILES table", where=source)
+    from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
+
+    scaffold: Any = MurckoScaffoldSmiles
+    return [scaffold(smiles=graph.graph_columns["smiles"]) for graph in graphs]
+
+
+def _save(
+    path: Path,
+    graphs: Sequence[RawGraph],
+    targets: Sequence[Target],
+    settings: dict[str, Any],
+    reading: Input,
+    entries: dict[str, Any],
+    advance: Any,
+) -> None:
+    """Train a model for each target on all graphs that have a value, and write them to one file."""
+    from grnf.estimators.model_file import save_models
+    from grnf.estimators.validation import made_model
+
+    models = []
+    for target in targets:
+        model = made_model(target, {**settings, "handle_missing": "error"})
+        chosen = [graphs[row] for row in target.rows]
+        try:
+            model.fit(chosen, target.y)
+        except GraphError:  # columns that some graphs lack
+            model.set_params(handle_missing="zero").fit(chosen, target.y)
+        model.notes_ = {
+            "target": target.name,
+            "molecules": list(reading.molecules),
+            "scores": entries[target.name]["scores"]["GRNF"],
+        }
+        models.append(model)
+        advance(1)
+    save_models(models, path)
 
 
 def target_columns(source: Source, run: Run) -> list[str] | None:
@@ -204,7 +283,8 @@ def _write(
 def _lines(report: dict[str, Any]) -> list[str]:
     """Return the report as lines of text."""
     settings, targets = report["settings"], report["targets"]
-    lines = [f"{report['source']}: {report['graphs']:,} graphs, {settings['folds']} folds"]
+    kind = "" if settings["split"] == "random" else f" by {settings['split']}"
+    lines = [f"{report['source']}: {report['graphs']:,} graphs, {settings['folds']} folds{kind}"]
     if settings["repeats"] > 1:
         lines[0] += f", {settings['repeats']} times"
     for name, entry in targets.items():
@@ -221,7 +301,7 @@ def _lines(report: dict[str, Any]) -> list[str]:
         lines += _score_lines(entry["scores"])
     if "mean" in report:
         lines += [f"mean over {len(targets)} targets", *_score_lines(report["mean"])]
-    return [*lines, f"written: {', '.join(report['written'])}"]
+    return lines + ([f"written: {', '.join(report['written'])}"] if report["written"] else [])
 
 
 def _score_lines(scores: dict[str, Any]) -> list[str]:

@@ -1,0 +1,288 @@
+"""Fitted models as files: a zip of JSON and .npy arrays, which is checked when it is opened. No pickle.
+
+    model.json      format, version, parameters, the views and the estimators, and SHA-256 of each array
+    0.npy, 1.npy    the arrays
+
+Objects are stored as the name of their class and their attributes; only the classes of `CLASSES` are made
+again. Members are not compressed, so that a file cannot hold more than its size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import LabelBinarizer, StandardScaler
+
+from grnf._utils.files import atomic_write, write_array
+from grnf._utils.rules import Int, OneOf
+from grnf._utils.saved import BOOL, DAMAGE, OBJECT, TEXT, damaged, parse_json, validate
+from grnf._version import __version__
+from grnf.errors import GraphError
+from grnf.estimators.fingerprint import JointFeatures
+from grnf.estimators.histograms import SetsKernel
+from grnf.estimators.kernel_model import Distances, KernelClassifier, KernelRegressor, _Ridge, _SupportVectors
+from grnf.estimators.transformer import GRNF, UNUSABLE
+from grnf.estimators.uncertainty import Calibration, Neighborhood, decision_values
+from grnf.estimators.views import FeatureViews
+from grnf.io.encode import AttributeEncoder
+from grnf.lifts.base import bare_batch
+
+__all__ = ["MODELS", "load_models", "save_models"]
+
+FORMAT, VERSION, HEAD = "grnf-model", 1, "model.json"
+LARGEST_HEAD, MOST_ARRAYS, LONGEST_HEADER = 64_000_000, 10_000, 10_000
+MODELS: dict[str, Any] = {}
+"""Classes of models by name; `classifier` adds them."""
+CLASSES: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        KernelClassifier, KernelRegressor, Distances, SetsKernel, _Ridge, _SupportVectors, Calibration,
+        Neighborhood, LogisticRegression, Ridge, RidgeCV, StandardScaler, LabelBinarizer, Pipeline,
+    )
+}  # fmt: skip
+"""Classes of which objects are made again from their attributes."""
+LEFT_OUT = ("cv_results_", "cv", "scoring", "scorer_", "_turned")
+"""Attributes of estimators that predictions do not need."""
+PARAMS = (
+    "n_components",
+    "estimator",
+    "C",
+    "gamma",
+    "n_jobs",
+    "handle_unknown",
+    "handle_missing",
+    "on_error",
+)
+"""Parameters of a model that are stored. Lifts and distributions are those of its views."""
+STATE = ("estimator_", "neighborhood_", "calibration_")
+PRIVATE = ("_widths", "_names", "_exact", "best_params_", "best_score_", "best_index_", "seconds_", "notes_")
+SCHEMA = {
+    "format": OneOf(FORMAT), "version": Int(VERSION, VERSION), "arrays": [TEXT],
+    "models": [{
+        "class": OneOf("GRNFClassifier", "GRNFRegressor"), "params": OBJECT, "seed": Int(0), "views": TEXT,
+        "default": BOOL, "own": OBJECT, "state": OBJECT,
+    }],
+}  # fmt: skip
+
+
+def save_models(models: Sequence[Any], path: str | os.PathLike[str]) -> None:
+    """Write fitted models to one file, all or nothing."""
+    arrays: list[npt.NDArray[Any]] = []
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "grnf": __version__,
+        "models": [_model_state(model, arrays) for model in models],
+    }
+    with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        digests = []
+        for number, array in enumerate(arrays):
+            member = io.BytesIO()
+            write_array(member, array)
+            digests.append(hashlib.sha256(member.getbuffer()).hexdigest())
+            archive.writestr(f"{number}.npy", member.getbuffer())
+        archive.writestr(HEAD, json.dumps({**content, "arrays": digests}))
+
+
+def _model_state(model: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
+    model._calibrated()
+    params = model.get_params(deep=False)
+    if not isinstance(model.estimator, str):
+        params["estimator"] = "auto"
+    own = {name: getattr(model, name) for name in PRIVATE if hasattr(model, name)}
+    views = copy(model.views_)
+    views.encoder_ = model.encoder_  # its own one is of encoded graphs
+    return {
+        "class": type(model).__name__,
+        "params": {name: _plain(params[name], arrays) for name in PARAMS},
+        "seed": model.seed_,
+        "views": views.to_json(),
+        "default": model.lifts == "auto" if isinstance(model.lifts, str) else False,
+        "own": {name: _plain(value, arrays) for name, value in own.items()},
+        "state": {name: _plain(getattr(model, name), arrays) for name in STATE},
+    }
+
+
+def _plain(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
+    """Return a value as JSON; arrays are added to a list."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        arrays.append(value)
+        return {"array": len(arrays) - 1}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "UO":
+        return {"names": value.tolist()}
+    if isinstance(value, sp.csr_array):
+        parts = {name: _plain(getattr(value, name), arrays) for name in ("indptr", "indices")}
+        return {"ones": parts, "width": value.shape[1]}
+    if isinstance(value, list | tuple):
+        entries = [_plain(entry, arrays) for entry in value]
+        return {"tuple": entries} if isinstance(value, tuple) else entries
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {"dict": {key: _plain(entry, arrays) for key, entry in value.items()}}
+    if isinstance(value, GridSearchCV):
+        return _plain(value.best_estimator_, arrays)
+    name = type(value).__name__
+    if isinstance(value, JointFeatures):
+        return {"joint": value.to_json()}
+    if CLASSES.get(name) is type(value):
+        state = {key: entry for key, entry in vars(value).items() if key not in LEFT_OUT}
+        return {"object": {key: _plain(entry, arrays) for key, entry in state.items()}, "class": name}
+    raise ValueError(
+        f"a model with a {name} cannot be saved without pickle. Use estimator='auto', 'svm' or 'linear', "
+        "or store the model with joblib"
+    )
+
+
+def load_models(path: str | os.PathLike[str]) -> list[Any]:
+    """Return the models of a file, checked."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {info.filename: info for info in archive.infolist()}
+            if sum(info.file_size for info in members.values()) > os.path.getsize(path):
+                raise ValueError("its members are larger than the file")
+            if HEAD not in members or members[HEAD].file_size > LARGEST_HEAD:
+                raise ValueError(f"{HEAD} is missing or too large")
+            head = parse_json(archive.read(HEAD), path)
+            if isinstance(head, dict) and head.get("format") == FORMAT and head.get("version") != VERSION:
+                raise GraphError(
+                    f"the file has version {head.get('version')!r:.20} of the format, written by grnf "
+                    f"{head.get('grnf')!s:.20}; grnf {__version__} reads version {VERSION}",
+                    where=os.fspath(path),
+                    cure="Use that version of grnf, or train the model again",
+                )
+            validate(head, SCHEMA, path)
+            if len(head["arrays"]) > MOST_ARRAYS:
+                raise ValueError("it lists too many arrays")
+            arrays = [
+                _array(archive.read(f"{number}.npy"), digest) for number, digest in enumerate(head["arrays"])
+            ]
+        return [_model(state, arrays) for state in head["models"]]
+    except GraphError:
+        raise
+    except (*DAMAGE, *UNUSABLE, RecursionError, MemoryError) as error:
+        raise damaged(f"not a model that can be used: {error}", path) from None
+
+
+def _array(data: bytes, digest: str) -> npt.NDArray[Any]:
+    """Return an array of a .npy file with a given checksum; nothing is allocated beyond its bytes."""
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ValueError("an array has another checksum than it should")
+    file = io.BytesIO(data)
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise ValueError(f"an array has the .npy version {version}")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file, max_header_size=LONGEST_HEADER)
+    if dtype.kind not in "biuf" or dtype.hasobject or fortran or any(size < 0 for size in shape):
+        raise ValueError(f"an array must have numbers, got {dtype}")
+    array = np.frombuffer(data, dtype, offset=file.tell()).reshape(shape).copy()
+    if dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError("an array has NaN or infinite numbers")
+    return array
+
+
+def _restored(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
+    """Return what `_plain` made JSON of."""
+    if isinstance(value, list):
+        return [_restored(entry, arrays) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return arrays[Int(0, len(arrays) - 1).take(value["array"])]
+    if "names" in value:
+        return np.array([TEXT.take(name) for name in value["names"]])
+    if "ones" in value:
+        parts = {name: _restored(value["ones"][name], arrays) for name in ("indptr", "indices")}
+        return _ones(**parts, width=value["width"])
+    if "tuple" in value:
+        return tuple(_restored(value["tuple"], arrays))
+    if "dict" in value:
+        return {key: _restored(entry, arrays) for key, entry in value["dict"].items()}
+    if "joint" in value:
+        return JointFeatures.from_json(value["joint"])
+    made = object.__new__(CLASSES[value["class"]])
+    made.__dict__.update({key: _restored(entry, arrays) for key, entry in value["object"].items()})
+    if isinstance(made, SetsKernel):
+        _check_sets(made)
+        made._turned = [own.tocsc() for own in made.columns]
+    return made
+
+
+def _ones(indptr: Any, indices: Any, width: Any) -> sp.csr_array:
+    """Return a sparse matrix of ones; compiled code uses the positions, so they are checked."""
+    width = Int(0, 2**40).take(width)
+    good = indptr.ndim == indices.ndim == 1 and indptr.dtype.kind == indices.dtype.kind == "i"
+    good = good and len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(indices)
+    if not good or (np.diff(indptr) < 0).any() or ((indices < 0) | (indices >= width)).any():
+        raise ValueError("the positions of labels do not fit together")
+    return sp.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(len(indptr) - 1, width))
+
+
+def _check_sets(kernel: Any) -> None:
+    shapes = {(len(kernel.sizes), len(kernel.vocabulary))}
+    vocabulary = kernel.vocabulary
+    if {columns.shape for columns in kernel.columns} != shapes or vocabulary.dtype != np.uint64:
+        raise ValueError("the sets of labels do not fit together")
+    if (vocabulary[1:] <= vocabulary[:-1]).any() or kernel.sizes.shape[1:] != (len(kernel.columns),):
+        raise ValueError("the sets of labels do not fit together")
+
+
+def _model(state: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> Any:
+    params = {
+        name: value for name, value in _restored({"dict": state["params"]}, arrays).items() if name in PARAMS
+    }
+    model: Any = MODELS[state["class"]](**params, random_state=state["seed"])
+    own = _restored({"dict": state["own"]}, arrays)
+    parts = {name: _restored(state["state"][name], arrays) for name in STATE}
+    model.__dict__.update({name: own[name] for name in PRIVATE if name in own} | parts)
+    views = FeatureViews.from_json(state["views"])
+    model.views_, model.encoder_, model.seed_, model.errors_ = views, views.encoder_, state["seed"], []
+    policies = {"handle_unknown": "open", "handle_missing": "error"}
+    views.encoder_ = AttributeEncoder.of_batch(bare_batch(model.encoder_), **policies)
+    lifts = {}
+    for name, view in views.views_.items():
+        steps = list(view.named_steps.values()) if isinstance(view, Pipeline) else [view]
+        model.orders = next((step.orders for step in steps if isinstance(step, GRNF)), model.orders)
+        lifts[name] = steps[:-1]
+    model.lifts = "auto" if state["default"] else lifts
+    model.cv_results_, model._dtype = {}, np.dtype(np.float32)
+    if state["class"] == "GRNFClassifier":
+        model.classes_ = np.asarray(model.estimator_.classes_)
+    _check(model)
+    return model
+
+
+def _check(model: Any) -> None:
+    """Predict for a graph without nodes, which raises an error if the parts do not match."""
+    batch = bare_batch(model.encoder_)
+    inputs = model._inputs(batch)
+    near, calibration = model.neighborhood_, model.calibration_
+    if not (isinstance(near, Neighborhood) and isinstance(calibration, Calibration)):
+        raise ValueError("the calibration is missing")
+    places = near.around(batch)[1]
+    if len(near.ids) != len(near.vectors):
+        raise ValueError("the ids of the training graphs do not match their vectors")
+    values = [model.estimator_.predict(inputs)]
+    if hasattr(model, "classes_"):
+        values.append(calibration.contains(decision_values(model.estimator_, inputs, model.classes_), 0.9))
+    else:
+        if len(calibration.errors) != len(near.vectors) or not (calibration.errors >= 0).any():
+            raise ValueError("the calibration does not match the training graphs")
+        values.append(calibration.half_length(places, 0.9))
+    if any(len(value) != 1 for value in values):
+        raise ValueError("the parts of the model do not fit together")

@@ -1,0 +1,143 @@
+"""`grnf train -o` and `grnf predict`, as a user runs them."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from grnf import GRNFRegressor
+from grnf.estimators.model_file import load_models
+from grnf.io import RawGraph, write_graphs
+from optional import require
+
+require("rdkit")
+SMILES = ["C" * n + end for n in range(1, 14) for end in ("C(=O)O", "C", "O")]
+FAST = ["--folds", 2, "-m", 8]
+
+
+def table(path, rows, header=("name", "smiles", "acid", "size")):
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+    return path
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    path = tmp_path_factory.mktemp("train") / "t.csv"
+    data = [[f"m{n}", s, ["no", "yes"][s.endswith("=O)O")], len(s) + 0.5] for n, s in enumerate(SMILES)]
+    return table(path, data)
+
+
+@pytest.fixture
+def new(tmp_path):
+    return table(
+        tmp_path / "new.csv",
+        [
+            ["a", "CCCCCC(=O)O", "", ""],
+            ["b", "CCX", "", ""],
+            ["c", "c1ccccc1Br", "", ""],
+            ["d", "CCCO", "", ""],
+        ],
+    )
+
+
+@pytest.mark.slow
+def test_two_targets(call, training, new, tmp_path):
+    options = ["--target", "acid", "--target", "size", "--id-column", "name", *FAST]
+    result = call("train", training, *options, "-o", tmp_path / "m.grnf")
+    assert result.returncode == 0, result.stderr
+    assert "counts of nodes, edges and attributes" in result.stdout
+    classifier, regressor = load_models(tmp_path / "m.grnf")
+    assert classifier.classes_.tolist() == ["no", "yes"]
+    assert regressor.notes_["target"] == "size"
+    assert "exists already" in call("train", training, *options, "-o", tmp_path / "m.grnf").stderr
+    columns = ["--id-column", "name", "--keep", "acid"]
+    result = call(
+        "predict",
+        tmp_path / "m.grnf",
+        new,
+        *columns,
+        "-o",
+        tmp_path / "p.csv",
+        "--explain",
+        tmp_path / "r.html",
+    )
+    assert result.returncode == 0, result.stderr
+    assert "4 graphs, 1 errors" in result.stdout
+    found = rows(tmp_path / "p.csv")
+    assert [row["id"] for row in found] == ["a", "b", "c", "d"]
+    assert found[1]["acid_prediction"] == found[1]["size_upper"] == found[1]["acid_set"] == ""
+    assert "'CCX' is not a valid SMILES" in found[1]["error"]
+    assert found[0]["acid_prediction"] == "yes"
+    assert float(found[0]["acid_probability_no"]) + float(found[0]["acid_probability_yes"]) == pytest.approx(
+        1
+    )
+    assert set(found[0]["acid_set"].split("|")) <= {"no", "yes", "none"}
+    assert (
+        float(found[3]["size_lower"]) <= float(found[3]["size_prediction"]) <= float(found[3]["size_upper"])
+    )
+    assert found[3]["size_nearest"] == f"m{SMILES.index('CCCO')}"
+    assert float(found[3]["size_distance"]) == pytest.approx(0, abs=1e-3)
+    assert float(found[2]["acid_applicability"]) < 0.1
+    assert found[0]["error"] == ""
+    page = (tmp_path / "r.html").read_text()
+    assert page.count("<svg") == 6
+    require("pyarrow")
+    pq = require("pyarrow.parquet")
+    assert call("predict", tmp_path / "m.grnf", new, "-o", tmp_path / "p.parquet").returncode == 0
+    assert pq.read_table(tmp_path / "p.parquet").num_rows == 4
+
+
+def test_numbers_by_groups(call, training, tmp_path, new):
+    options = ["--target", "size", *FAST, "--lifts", "none", "--estimator", "linear"]
+    result = call("train", training, *options, "--split", "acid", "-o", tmp_path / "m.grnf", "--json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["settings"]["split"] == "acid"
+    result = call("predict", tmp_path / "m.grnf", new, "--json", "--confidence", 0.5)
+    found = json.loads(result.stdout)
+    model = GRNFRegressor.load(tmp_path / "m.grnf")
+    assert found[0]["prediction"] == pytest.approx(float(model.predict([found[0]["smiles"]])[0]))
+    assert [found[0]["lower"], found[0]["upper"]] == pytest.approx(
+        model.predict_interval([found[0]["smiles"]], 0.5)[0].tolist()
+    )
+    assert call("predict", tmp_path / "m.grnf", new, "--on-error", "raise").returncode == 1
+    assert "was not used" in call("predict", tmp_path / "m.grnf", new, "--stereo").stderr
+    (tmp_path / "cut.grnf").write_bytes((tmp_path / "m.grnf").read_bytes()[:-100])
+    result = call("predict", tmp_path / "cut.grnf", new)
+    assert result.returncode == 1
+    assert "cut.grnf" in result.stderr
+    assert "Traceback" not in result.stderr
+    result = call("train", training, *options, "--split", "nothing")
+    assert "no column 'nothing'" in result.stderr
+
+
+@pytest.mark.filterwarnings("ignore:columns that were not there")
+def test_graphs_with_other_columns(call, tmp_path):
+    generator = np.random.default_rng(0)
+    edges = [np.argwhere(np.triu(generator.random((8, 8)) < 0.4, 1)) for _ in range(30)]
+    known = [RawGraph(8, e, {"charge": generator.random(8)}, y=len(e) / 7) for e in edges]
+    write_graphs(tmp_path / "t.jsonl", known)
+    write_graphs(tmp_path / "n.jsonl", [known[0], RawGraph(8, edges[1], {"mass": np.ones(8)})])
+    options = [*FAST, "--lifts", "none", "--estimator", "linear"]
+    assert call("train", tmp_path / "t.jsonl", *options, "-o", tmp_path / "m.grnf").returncode == 0
+    result = call("predict", tmp_path / "m.grnf", tmp_path / "n.jsonl", "-o", tmp_path / "p.csv")
+    assert result.returncode == 0, result.stderr
+    good, bad = rows(tmp_path / "p.csv")
+    assert (good["error"], bad["prediction"]) == ("", "")
+    assert "charge" in bad["error"]
+    constant = [RawGraph(8, e, y=0.5) for e in edges]
+    write_graphs(tmp_path / "c.jsonl", constant)
+    result = call("train", tmp_path / "c.jsonl", *options, "--task", "numbers", "-o", tmp_path / "c.grnf")
+    assert result.returncode == 0, result.stderr
+    result = call("predict", tmp_path / "c.grnf", tmp_path / "c.jsonl", "--json")
+    assert json.loads(result.stdout)[0]["prediction"] == pytest.approx(0.5)
+    write_graphs(tmp_path / "none.jsonl", [RawGraph(8, e) for e in edges])
+    assert "no graph has a label" in call("train", tmp_path / "none.jsonl", *options).stderr

@@ -1,0 +1,228 @@
+"""Saved models, and how sure their predictions are."""
+
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+from grnf import GraphError, GRNFClassifier, GRNFRegressor
+from grnf.datasets import make_delaunay, make_sbm
+from grnf.estimators import model_file
+from grnf.estimators.model_file import load_models, save_models
+from grnf.io import RawGraph
+from grnf.lifts import Degree
+
+GRAPHS, Y = make_sbm(120, random_state=0)
+DENSITY = np.array([graph.n_edges / graph.n_nodes**2 for graph in GRAPHS])
+RAWS = [
+    RawGraph(g.n_nodes, g.edges, {"kind": np.array(list("abc"))[np.arange(g.n_nodes) % 3]}, graph_id=f"g{n}")
+    for n, g in enumerate(GRAPHS)
+]
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    return GRNFRegressor(32, random_state=0).fit(RAWS[:90], DENSITY[:90])
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    names = np.array(["one", "two"])[Y]
+    return GRNFClassifier(32, random_state=0).fit(RAWS[:90], names[:90])
+
+
+def rewritten(source, target, change):
+    """Copy a model file, with members changed by a function of a dict."""
+    with zipfile.ZipFile(source) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return target
+
+
+def test_the_same_predictions_in_another_process(regressor, classifier, tmp_path):
+    regressor.save(tmp_path / "r.grnf")
+    classifier.save(tmp_path / "c.grnf")
+    code = (
+        "import sys, json, numpy as np\n"
+        "from grnf import GRNFClassifier, GRNFRegressor\n"
+        "sys.path.insert(0, sys.argv[2])\n"
+        "from test_model_file import RAWS\n"
+        "r = GRNFRegressor.load(f'{sys.argv[1]}/r.grnf')\n"
+        "c = GRNFClassifier.load(f'{sys.argv[1]}/c.grnf')\n"
+        "np.savez(f'{sys.argv[1]}/out.npz', r=r.predict_interval(RAWS[90:]), c=c.predict_proba(RAWS[90:]),"
+        " s=c.predict_set(RAWS[90:]), a=r.applicability(RAWS[90:]))\n"
+    )
+    other = {"NUMBA_CPU_NAME": "generic", "OPENBLAS_CORETYPE": "Prescott", "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", code, str(tmp_path), os.path.dirname(__file__)]
+    done = subprocess.run(command, env={**os.environ, **other}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with np.load(tmp_path / "out.npz") as found:
+        np.testing.assert_allclose(found["r"], regressor.predict_interval(RAWS[90:]), atol=1e-5)
+        np.testing.assert_allclose(found["c"], classifier.predict_proba(RAWS[90:]), atol=1e-5)
+        np.testing.assert_array_equal(found["s"], classifier.predict_set(RAWS[90:]))
+        np.testing.assert_allclose(found["a"], regressor.applicability(RAWS[90:]))
+
+
+@pytest.mark.parametrize(
+    ("graphs", "settings"),
+    [
+        (make_delaunay(60, random_state=0)[0], {}),
+        (GRAPHS[:60], {"lifts": [Degree()]}),
+        (GRAPHS[:60], {"estimator": "linear"}),
+    ],
+)
+def test_other_models_are_saved(graphs, settings, tmp_path):
+    y = np.arange(60) % 3
+    model = GRNFClassifier(16, random_state=0, **settings).fit(graphs, y)
+    model.save(tmp_path / "m.grnf")
+    loaded = GRNFClassifier.load(tmp_path / "m.grnf")
+    np.testing.assert_allclose(loaded.predict_proba(graphs), model.predict_proba(graphs), atol=1e-6)
+    assert loaded.predict(graphs).tolist() == model.predict(graphs).tolist()
+    loaded.save(tmp_path / "again.grnf")
+    again = GRNFClassifier.load(tmp_path / "again.grnf")
+    assert str(again.get_params()) == str(loaded.get_params())
+    np.testing.assert_array_equal(again.predict_set(graphs), model.predict_set(graphs))
+
+
+def test_a_model_that_cannot_be_saved(tmp_path):
+    model = GRNFClassifier(8, lifts=None, estimator="forest", random_state=0).fit(GRAPHS[:20], Y[:20])
+    with pytest.raises(ValueError, match="RandomForestClassifier cannot be saved without pickle"):
+        model.save(tmp_path / "m.grnf")
+    assert not (tmp_path / "m.grnf").exists()
+    assert model.predict_set(GRAPHS[:3]).shape == (3, 2)
+
+
+def test_damaged_files(regressor, classifier, tmp_path, monkeypatch):
+    path, other = tmp_path / "m.grnf", tmp_path / "x.grnf"
+    regressor.save(path)
+    whole = path.read_bytes()
+    for size in (0, 10, len(whole) // 2, len(whole) - 1):
+        other.write_bytes(whole[:size])
+        with pytest.raises(GraphError, match=r"x.grnf: .* damaged or was changed"):
+            GRNFRegressor.load(other)
+    with pytest.raises(FileNotFoundError):
+        GRNFRegressor.load(tmp_path / "absent.grnf")
+    classifier.save(other)
+    with pytest.raises(GraphError, match="must have one GRNFRegressor, got GRNFClassifier"):
+        GRNFRegressor.load(other)
+    save_models([regressor, classifier], other)
+    assert [type(model) for model in load_models(other)] == [GRNFRegressor, GRNFClassifier]
+    monkeypatch.setattr(model_file, "VERSION", 2)
+    monkeypatch.setattr(model_file, "__version__", "9.9")
+    regressor.save(other)
+    monkeypatch.undo()
+    with pytest.raises(
+        GraphError, match=r"has version 2 of the format, written by grnf 9.9; grnf .* reads version 1"
+    ):
+        GRNFRegressor.load(other)
+
+
+def npy(array, **more):
+    file = io.BytesIO()
+    np.save(file, array, **more)
+    return file.getvalue()
+
+
+def test_hostile_files(regressor, tmp_path):
+    path, other = tmp_path / "m.grnf", tmp_path / "x.grnf"
+    regressor.save(path)
+    with zipfile.ZipFile(path) as archive:
+        head = json.loads(archive.read("model.json"))
+        count = len(head["arrays"])
+
+    def refused(change, match="x.grnf"):
+        rewritten(path, other, change)
+        with pytest.raises(GraphError, match=match):
+            GRNFRegressor.load(other).predict(RAWS[:2])
+
+    def with_array(number, data):
+        def change(members):
+            members[f"{number}.npy"] = data
+            own = json.loads(members["model.json"])
+            own["arrays"][number] = hashlib.sha256(data).hexdigest()
+            members["model.json"] = json.dumps(own).encode()
+
+        return change
+
+    refused(lambda members: members.update({"0.npy": npy(np.zeros(3))}), "checksum")
+    huge = npy(np.zeros(4)).replace(b"(4,)", b"(4000000000000,)")
+    for number in range(count):
+        array = np.lib.format.read_array(io.BytesIO(zipfile.ZipFile(path).read(f"{number}.npy")))
+        for changed in (
+            array[:-1],
+            array[None],
+            array.astype(float) * np.nan,
+            np.array([-1]),
+            np.array([2**40]),
+        ):
+            rewritten(path, other, with_array(number, npy(changed)))
+            message = None
+            try:  # some changes do no harm
+                GRNFRegressor.load(other).predict_interval(RAWS[:2])
+            except GraphError as error:
+                message = str(error)
+            assert message is None or "x.grnf" in message
+        refused(with_array(number, huge))
+        refused(with_array(number, npy(np.array([{}]), allow_pickle=True)), "must have numbers")
+
+    def text(old, new):
+        def change(members):
+            assert old in members["model.json"]
+            members["model.json"] = members["model.json"].replace(old, new)
+
+        return change
+
+    refused(text(b'"KernelRegressor"', b'"Popen"'))
+    refused(text(b'"class": "GRNFRegressor"', b'"class": "Popen"'), "must be")
+    refused(text(b'"seed": 0', b'"seed": "x"'), "seed must be")
+    with zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model.json", b" " * 10_000_000)
+    with pytest.raises(GraphError, match="larger than the file"):
+        load_models(other)
+
+
+def test_intervals_and_sets(regressor, classifier):
+    low, high = regressor.predict_interval(RAWS[90:], 0.8).T
+    wide = regressor.predict_interval(RAWS[90:], 0.95)
+    assert np.mean((low <= DENSITY[90:]) & (DENSITY[90:] <= high)) >= 0.6
+    np.testing.assert_allclose((low + high) / 2, regressor.predict(RAWS[90:]))
+    assert (wide[:, 1] - wide[:, 0] > high - low).all()
+    assert np.isinf(regressor.predict_interval(RAWS[90:], 0.999)).all()
+    narrow, sets = classifier.predict_set(RAWS[90:], 0.6), classifier.predict_set(RAWS[90:], 0.95)
+    assert (sets >= narrow).all()
+    assert sets.sum() > narrow.sum()
+    assert classifier.predict_set(RAWS[90:], 0.999).all()
+    for wrong in (0, 1, 2, "x"):
+        with pytest.raises(ValueError, match="confidence must be"):
+            regressor.predict_interval(RAWS[:1], wrong)
+
+
+def test_applicability_ranks_graphs_by_their_distance(regressor):
+    odd = RawGraph(40, np.empty((0, 2), int), {"kind": np.array(["z"] * 40)})
+    p = regressor.applicability([*RAWS[:30], odd])
+    assert p[-1] == pytest.approx(1 / 91)
+    assert 0.3 < np.median(p) <= 1
+    model = GRNFRegressor(8, on_error="nan", random_state=0).fit(RAWS[:30], DENSITY[:30])
+    assert np.isnan(model.applicability([RAWS[0], "no graph"])).tolist() == [False, True]
+    assert np.isnan(model.predict_interval([RAWS[0], "no graph"])).any(axis=1).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("y", [np.ones(20), np.full(20, np.nan)])
+def test_constant_and_missing_targets(y):
+    if np.isnan(y).all():
+        with pytest.raises(ValueError, match="all 20 are missing"):
+            GRNFRegressor(8, random_state=0).fit(RAWS[:20], y)
+        return
+    model = GRNFRegressor(8, random_state=0).fit(RAWS[:20], y)
+    np.testing.assert_allclose(model.predict_interval(RAWS[20:24]), 1, atol=1e-6)
+    with pytest.raises(ValueError, match="two classes"):
+        GRNFClassifier(8, random_state=0).fit(RAWS[:20], y.astype(int))
