@@ -189,7 +189,10 @@ def test_names_of_any_language_in_the_c_locale(tmp_path):
     (tmp_path / "u.csv").write_text("source,target,graph_id\n0,1,\u00e4\n0,1,\u8a9e\n", encoding="utf-8")
     plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     result = run("dedup", tmp_path / "u.csv", env=plain, encoding="utf-8")
-    assert (result.returncode, result.stdout) == (0, "group,id\n1,\u00e4\n1,\u8a9e\n"), result.stderr
+    assert (result.returncode, result.stdout) == (
+        0,
+        "group,kind,id\n1,identical,\u00e4\n1,identical,\u8a9e\n",
+    ), result.stderr
 
 
 def test_texts_that_spreadsheets_would_run(call, tmp_path):
@@ -197,7 +200,7 @@ def test_texts_that_spreadsheets_would_run(call, tmp_path):
     source.write_text("source,target,graph_id\n0,1,=1+1\n0,1,-b\n0,1,-2\n")
     ids = ["'=1+1", "'-b", "-2"]
     result = call("dedup", source, "--safe-csv")
-    assert [line.split(",")[1] for line in result.stdout.splitlines()[1:]] == ids
+    assert [line.split(",")[2] for line in result.stdout.splitlines()[1:]] == ids
     assert call("distances", source, "--safe-csv", "-m", 2).stdout.startswith(f"graph_id,{','.join(ids)}\n")
     job = ["embed", source, "-m", 2, "-o"]
     assert call(*job, tmp_path / "z.csv", "--safe-csv").returncode == 0

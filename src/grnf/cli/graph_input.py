@@ -13,7 +13,6 @@ import typer
 from typer import Argument, Option
 
 from grnf._utils.files import is_pipe
-from grnf._utils.rules import memory_size
 from grnf.cli.messages import progress, report_bad, with_progress
 from grnf.cli.options import LikeFeatures, Messages, checked, require
 from grnf.errors import GraphError
@@ -114,6 +113,8 @@ class Input:
         """The bytes that one graph may take; None for the default."""
         if self.max_memory is None:
             return None
+        from grnf._utils.rules import memory_size  # loads numpy
+
         return int(checked(memory_size, self.max_memory, "--max-memory"))
 
     def like(self, molecules: Sequence[str], index: Path) -> Self:

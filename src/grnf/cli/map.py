@@ -91,7 +91,6 @@ def map(  # noqa: A001 the word users know
     and figures. Two sources are compared: colored by source, with the p-value of grnf test in the title.
 
     Examples:
-      grnf map molecules.csv
       grnf map before.csv after.csv
       grnf map molecules.csv --id-column name --color activity --on-error skip --output molecules.html
     """
