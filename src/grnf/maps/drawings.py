@@ -31,7 +31,16 @@ from grnf.maps.figures import new_figure
 from grnf.maps.point_columns import sort_key
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Drawings", "aligned", "draw_comparison", "draw_graphs", "is_molecule", "spring_positions"]
+__all__ = [
+    "Drawings",
+    "aligned",
+    "draw_comparison",
+    "draw_graphs",
+    "draw_molecule",
+    "is_molecule",
+    "molecule_pair",
+    "spring_positions",
+]
 
 MOLECULE, DIRECTED, TOO_LARGE, THINNED = 1, 2, 4, 8
 """Flags of a drawing."""
@@ -374,7 +383,7 @@ def draw_comparison(path: Path, graphs: Sequence[RawGraph], result: Comparison, 
     """Write a figure of two graphs in one orientation: what differs is marked, the rest is pale."""
     figure, axes = new_figure(10, 5.4, columns=2)
     molecules = all(map(is_molecule, graphs)) and find_spec("rdkit") is not None
-    pair = _molecule_pair(graphs, result) if molecules else None
+    pair = molecule_pair(graphs, result) if molecules else None
     if pair is None:
         _draw_networks(axes, graphs, result)
     for side, (axis, name) in enumerate(zip(axes, names, strict=True)):
@@ -425,7 +434,7 @@ def _draw_networks(axes: Sequence[Any], graphs: Sequence[RawGraph], result: Comp
         axis.grid(False)
 
 
-def _molecule_pair(graphs: Sequence[RawGraph], result: Comparison) -> list[Any] | None:
+def molecule_pair(graphs: Sequence[RawGraph], result: Comparison) -> list[Any] | None:
     """Return both molecules with coordinates, the second turned onto the first; None if RDKit has none."""
     with quiet_rdkit("") as chem:
         try:
@@ -455,20 +464,26 @@ def aligned(points: FloatArray, targets: FloatArray, chosen: IntArray) -> FloatA
 
 
 def _molecule_image(molecule: Any, marks: Mapping[tuple[int, ...], str]) -> npt.NDArray[Any]:
-    """Draw a molecule by RDKit, with marks and the numbers of marked atoms."""
+    """Return an image of a molecule with marks."""
     from io import BytesIO
 
-    from matplotlib.colors import to_rgb
     from matplotlib.image import imread
     from rdkit.Chem.Draw import rdMolDraw2D
 
-    atoms = {nodes[0]: to_rgb(MARK_COLORS[kind]) for nodes, kind in marks.items() if len(nodes) == 1}
-    pairs = {nodes: to_rgb(MARK_COLORS[kind]) for nodes, kind in marks.items() if len(nodes) == 2}
+    canvas = rdMolDraw2D.MolDraw2DCairo(900, 800)
+    return np.asarray(imread(BytesIO(draw_molecule(canvas, molecule, marks)), format="png"))
+
+
+def draw_molecule(canvas: Any, molecule: Any, marks: Mapping[tuple[int, ...], str]) -> Any:
+    """Draw a molecule by RDKit, with marks and the numbers of marked atoms; return its text."""
+    from rdkit.Chem.Draw import rdMolDraw2D
+
+    atoms = {nodes[0]: _rgb(kind) for nodes, kind in marks.items() if len(nodes) == 1}
+    pairs = {nodes: _rgb(kind) for nodes, kind in marks.items() if len(nodes) == 2}
     bonds = {molecule.GetBondBetweenAtoms(*nodes).GetIdx(): color for nodes, color in pairs.items()}
     for atom in atoms:
         molecule.GetAtomWithIdx(atom).SetProp("atomNote", str(atom))
-    canvas = rdMolDraw2D.MolDraw2DCairo(900, 800)
-    canvas.drawOptions().prepareMolsBeforeDrawing = False  # type: ignore[assignment]
+    canvas.drawOptions().prepareMolsBeforeDrawing = False
     canvas.DrawMolecule(
         rdMolDraw2D.PrepareMolForDrawing(molecule, kekulize=False, addChiralHs=False),
         highlightAtoms=list(atoms),
@@ -477,4 +492,9 @@ def _molecule_image(molecule: Any, marks: Mapping[tuple[int, ...], str]) -> npt.
         highlightBondColors=bonds,
     )
     canvas.FinishDrawing()
-    return np.asarray(imread(BytesIO(canvas.GetDrawingText()), format="png"))
+    return canvas.GetDrawingText()
+
+
+def _rgb(kind: str) -> tuple[float, ...]:
+    color = MARK_COLORS[kind].removeprefix("#")
+    return tuple(int(color[at : at + 2], 16) / 255 for at in (0, 2, 4))
