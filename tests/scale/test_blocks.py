@@ -45,6 +45,11 @@ def test_vectors_of_smiles_are_those_of_the_transformer(embed, table):
 def test_it_does_not_matter_how_rows_are_cut(embed, table):
     whole = vectors(embed(table))
     batches = table.to_batches(max_chunksize=2)
+    fresh = BlockEmbedder(GRNF(8, random_state=0))  # which has not seen the labels of other rows
+    np.testing.assert_array_equal(
+        np.concatenate([vectors(fresh(batch)) for batch in reversed(batches)]),
+        np.concatenate([whole[start : start + 2] for start in (4, 2, 0)]),
+    )
     parts = list(embed.each(batches))
     assert all(isinstance(part, pa.RecordBatch) for part in parts)
     np.testing.assert_array_equal(np.concatenate([vectors(part) for part in parts]), whole)

@@ -13,7 +13,7 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inlined, inner
 from grnf.engine.schedule import SMALL_PRODUCT
-from grnf.typing import FloatArray, IntArray
+from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "RAMP",
@@ -72,24 +72,19 @@ def project(
     """Set out[i] = constant + X[first + i] @ matrix for i < count.
 
     If most entries of X are 0, the others alone are multiplied, so that one-hot labels are a look-up. Four
-    at a time, so that a row of out is read and written once for four products. Otherwise BLAS does it.
+    at a time, so that a row of out is read and written once for four products. Otherwise BLAS does it,
+    without the columns that are 0: their number, which other graphs decide, would change the rounding.
     """
     width, columns = matrix.shape[1], matrix.shape[0]
-    used = 0
+    used, present = 0, np.zeros(columns, np.bool_)
     for i in range(first, first + count):
         for column in range(columns):
-            used += X[i, column] != 0
-    if used > DENSE * count:
-        step = SMALL_PRODUCT // (columns * width) // 4 * 4
-        if step < 16:
-            step = count
-        for i in range(0, count, step):
-            last = min(i + step, count)
-            np.dot(X[first + i : first + last], matrix, out[i:last])
-        shifted = False
-        for h in range(width):
-            shifted |= constant[h] != 0
-        if shifted:
+            if X[i, column] != 0:
+                used += 1
+                present[column] = True
+    if count > 1 and used > DENSE * count:
+        _dense_product(X[first : first + count], present, matrix, out)
+        if constant.any():
             for i in range(count):
                 for h in range(width):
                     out[i, h] += constant[h]
@@ -116,6 +111,24 @@ def project(
                 low = (target[h] + x0 * m0[h]) + x1 * m1[h]
                 target[h] = low + (x2 * m2[h] + x3 * m3[h])
             r0 = _next_used(row, r3 + 1)
+
+
+@inner
+def _dense_product(X: FloatArray, present: BoolArray, matrix: FloatArray, out: FloatArray) -> None:
+    """Set the first rows of out to X @ matrix, of the columns of X that are present."""
+    count, rows = len(X), X
+    if not present.all():
+        (chosen,) = np.nonzero(present)
+        rows, matrix = np.empty((count, len(chosen)), X.dtype), matrix[chosen]
+        for i in range(count):
+            for place in range(len(chosen)):
+                rows[i, place] = X[i, chosen[place]]
+    step = SMALL_PRODUCT // matrix.size // 4 * 4
+    if step < 16:
+        step = count
+    for i in range(0, count, step):
+        last = min(i + step, count)
+        np.dot(rows[i:last], matrix, out[i:last])
 
 
 @inner
