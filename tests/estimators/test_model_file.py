@@ -62,6 +62,8 @@ def test_the_same_predictions_in_another_process(regressor, classifier, tmp_path
         " s=c.predict_set(RAWS[90:]), a=r.applicability(RAWS[90:]))\n"
     )
     other = {"NUMBA_CPU_NAME": "generic", "OPENBLAS_CORETYPE": "Prescott", "NUMBA_CACHE_DIR": str(tmp_path)}
+    extensions = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+    other["NPY_DISABLE_CPU_FEATURES"] = " ".join(extensions)
     command = [sys.executable, "-c", code, str(tmp_path), os.path.dirname(__file__)]
     done = subprocess.run(command, env={**os.environ, **other}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
