@@ -283,7 +283,7 @@ class Calibrated:
         >>> len(found.nodes), len(found.edges)
         (4, 3)
         >>> total = found.nodes.sum() + found.edges.sum()
-        >>> print(f"{total - (found.prediction - found.reference):.4f}")
+        >>> print(f"{abs(total - (found.prediction - found.reference)):.4f}")
         0.0000
         """
         check_is_fitted(self)
