@@ -258,7 +258,7 @@ def fit_encode(
     if not len(collection):
         row, reason = collection.errors[0]
         raise GraphError(
-            f"none of the {collection.n_rows} samples can be used; {collection.title}[{row}]: {reason}"
+            f"none of the {collection.n_rows} samples can be used. {collection.title}[{row}]: {reason}"
         )
     return encoder, collection
 
@@ -416,7 +416,7 @@ def _graphs(X: Any, on_error: str, name: str) -> Collection:
     checked(on_error, "on_error", ON_ERROR)
     if isinstance(X, Collection):
         if X.graphs is None:
-            raise GraphError(f"{X.title} holds vectors; graphs are needed")
+            raise GraphError(f"{X.title} must be graphs, got vectors")
         return replace(X, name=X.name or name, on_error=on_error)
     objects = X if isinstance(X, list) and X else listed_graphs(X, caller=name or "X")
     names: Sequence[str | None] | None = None

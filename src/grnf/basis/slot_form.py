@@ -108,7 +108,7 @@ def slot_map(pi: Partition, basis: str) -> SlotMap:
 def check_basis(basis: str) -> None:
     """Raise a ValueError unless the basis is one of `BASES`."""
     if basis not in BASES:
-        raise ValueError(f"unknown basis {basis!r}; choose one of {', '.join(map(repr, BASES))}")
+        raise ValueError(f"basis must be one of {', '.join(map(repr, BASES))}, got {basis!r}")
 
 
 def _candidates(pi: Partition, basis: str) -> Iterator[tuple[int, Partition]]:

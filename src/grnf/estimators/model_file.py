@@ -161,8 +161,8 @@ def load_models(path: str | os.PathLike[str]) -> list[Any]:
             head = parse_json(archive.read(HEAD), path)
             if isinstance(head, dict) and head.get("format") == FORMAT and head.get("version") != VERSION:
                 raise GraphError(
-                    f"the file has version {head.get('version')!r:.20} of the format, written by grnf "
-                    f"{head.get('grnf')!s:.20}; grnf {__version__} reads version {VERSION}",
+                    f"the format must have version {VERSION}, which grnf {__version__} reads, got version "
+                    f"{head.get('version')!r:.20}, written by grnf {head.get('grnf')!s:.20}",
                     where=os.fspath(path),
                     cure="Use that version of grnf, or train the model again",
                 )

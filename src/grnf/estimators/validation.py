@@ -127,7 +127,7 @@ def made_target(
     whole = number and bool(np.all(y == np.round(y)))
     if task == "numbers" and not number:
         raise GraphError(
-            f"labels must be numbers, got for example {kept[0]!r}; --task classes takes them", where=source
+            f"labels must be numbers, got for example {kept[0]!r}", where=source, cure="Use --task classes"
         )
     classes = task == "classes" or (task == "auto" and (whole or not number))
     distinct = len(np.unique(y))
@@ -157,7 +157,9 @@ def check_folds(target: Target, folds: int, note: Note = _no_note) -> None:
         return
     values, counts = np.unique(target.y, return_counts=True)
     if len(values) < 2:
-        raise GraphError(f"all graphs have the label {values.tolist()[0]!r}; at least two classes are needed")
+        raise GraphError(
+            f"all graphs have the label {values.tolist()[0]!r}, but at least two classes are needed"
+        )
     if target.has_many_classes:
         note(f"grnf: with {len(values):,} classes, the default is nearest neighbors; see --estimator")
     rare = sorted(np.flatnonzero(counts < folds).tolist(), key=lambda row: int(counts[row]))

@@ -489,15 +489,15 @@ class AttributeEncoder:
         if given.categories:
             example = given.categories[0]
             raise GraphError(
-                f"the {field} holds {type(example).__name__} values such as {example!r:.60}; it held numbers "
-                "in fit"
+                f"the {field} must hold numbers, as in fit, got {type(example).__name__} values such as "
+                f"{example!r:.60}"
             )
         if given.categories is not None:  # nothing but missing values
             self._refuse_gaps(np.ones(count, np.bool_), given, count, field, item)
             return np.zeros((count, column.width))
         matrix = given.values.reshape(count, -1 if count else column.width).astype(np.float64)
         if count and matrix.shape[1] != column.width:
-            raise GraphError(f"the {field} has width {matrix.shape[1]}; it had {column.width} in fit")
+            raise GraphError(f"the {field} must have width {column.width}, as in fit, got {matrix.shape[1]}")
         if np.isfinite(matrix).all():
             return matrix.reshape(count, column.width)
         gaps = np.isnan(matrix)
@@ -505,7 +505,7 @@ class AttributeEncoder:
         matrix[gaps] = 0.0
         if np.isinf(matrix).any():
             row = int(np.flatnonzero(np.isinf(matrix).any(axis=1))[0])
-            raise GraphError(f"the {field} is infinite in row {row}; attributes must be finite")
+            raise GraphError(f"the {field} must be finite, but it is infinite in row {row}")
         return matrix
 
     def _codes(self, given: RawColumn | None, count: int, field: str, item: str) -> IntArray:
@@ -513,7 +513,9 @@ class AttributeEncoder:
             return np.full(count, -1)
         if given.categories is None:
             if not np.isnan(given.values.astype(np.float64)).all():
-                raise GraphError(f"the {field} holds numbers; it held categories in fit: write them as text")
+                raise GraphError(
+                    f"the {field} must hold categories, as in fit, got numbers", cure="Write them as text"
+                )
             values = np.full(count, -1)
         else:
             values = given.values

@@ -118,8 +118,9 @@ def _arcs_of_entries(n: int, rows: Any, columns: Any, values: Any) -> RawGraph:
     if not np.isfinite(weights).all():
         entry = int(np.flatnonzero(~np.isfinite(weights))[0])
         raise GraphError(
-            f"entry [{rows[entry]}, {columns[entry]}] of the adjacency matrix is {weights[entry]}, which "
-            "is not a weight; use 0 for no edge"
+            f"entry [{rows[entry]}, {columns[entry]}] of the adjacency matrix must be finite, got "
+            f"{weights[entry]}",
+            cure="Use 0 for no edge",
         )
     arcs = np.column_stack([rows, columns]).astype(np.int64)
     return RawGraph(n, arcs, {}, {"weight": weights} if (weights != 1).any() else {})

@@ -145,7 +145,7 @@ class _Table:
         absent = [key for key in keys if key not in table.columns]
         if absent:
             raise GraphError(
-                f"{name} has no column {absent[0]!r}; its columns are {', '.join(map(str, table.columns))}"
+                f"{name} has no column {absent[0]!r}. Available: {', '.join(map(str, table.columns))}"
             )
         self.name, self.nw = name, nw
         self.ids = [self._identifiers(key, table[key].to_list()) for key in keys]

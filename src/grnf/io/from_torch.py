@@ -32,7 +32,10 @@ def batch_from_pyg(graphs: Sequence[Any]) -> RawBatch:
     """
     for kind in set(map(type, graphs)):
         if hasattr(kind, "to_data_list"):
-            raise GraphError("a Batch holds several graphs; pass it alone, or batch.to_data_list()")
+            raise GraphError(
+                "must be one graph, got a Batch of several",
+                cure="Pass the Batch alone, or batch.to_data_list()",
+            )
         if hasattr(kind, "node_types"):
             raise GraphError("a graph with several types of nodes must be made one by to_homogeneous()")
     stores = [data.to_dict() for data in graphs]

@@ -190,8 +190,9 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
         if graphs.ndim == 3 or (graphs.ndim == 1 and getattr(graphs.dtype, "kind", "?") in "OUT"):
             return list(graphs)
         raise GraphError(
-            f"{caller} has shape {tuple(graphs.shape)}; an array of graphs has shape (n_graphs, n, n), or is "
-            "a one-dimensional array of objects. One adjacency matrix goes into a list: [matrix]"
+            f"{caller} must have shape (n_graphs, n, n), or be a one-dimensional array of objects, got shape "
+            f"{tuple(graphs.shape)}",
+            cure="Put one adjacency matrix into a list: [matrix]",
         )
     if "torch_geometric" in roots and hasattr(graphs, "to_data_list"):
         return list(graphs.to_data_list())
@@ -205,8 +206,9 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
             return molecules
         raise GraphError(
             f"{caller} is a dataframe without a SMILES column and without the columns {', '.join(KEYS)} of a "
-            "table of edges; pass the column that holds graphs or SMILES strings, or name the columns in "
-            "grnf.io.graphs_from_tables. The edges of a single graph go into a list: [edges]"
+            "table of edges",
+            cure="Pass the column that holds graphs or SMILES strings, or name the columns in "
+            "grnf.io.graphs_from_tables. Put the edges of a single graph into a list: [edges]",
         )
     if isinstance(graphs, Iterable) and not isinstance(graphs, NOT_COLLECTIONS):
         return graphs
@@ -420,7 +422,7 @@ def _batch_from_unknown(graphs: Sequence[Any]) -> RawBatch:
         hint = (
             ". A dataframe is a table: see grnf.io.graphs_from_tables, or .to_numpy() for an adjacency matrix"
         )
-    raise GraphError(f"no graph can be made of {_type_name(graph)}; accepted are {ACCEPTED}{hint}")
+    raise GraphError(f"{_type_name(graph)} cannot be converted to a graph. Accepted: {ACCEPTED}{hint}")
 
 
 BY_CLASS: dict[type | tuple[type, ...], Converter] = {

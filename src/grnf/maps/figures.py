@@ -28,7 +28,7 @@ def new_figure(
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError("figures need matplotlib; install it with pip install 'grnf[plot]'") from None
+        raise ImportError("figures need matplotlib. Install it with pip install 'grnf[plot]'") from None
     figure = Figure(figsize=(width, height), layout="constrained")
     all_axes = figure.subplots(rows, columns, squeeze=False, **options).ravel().tolist()
     for axes in all_axes:

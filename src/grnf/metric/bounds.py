@@ -160,8 +160,8 @@ class _Rule:
             variance = checked(variance, "variance", Real())
         if not rho.bounded and variance is None:
             raise ValueError(
-                f"activation {rho.name!r} is unbounded, so no bound holds for all graphs; "
-                "use tanh, sigmoid or ramp, or give the variance of the terms with bound='chebyshev' or 'clt'"
+                f"activation must be bounded, got {rho.name!r}, for which no bound holds for all graphs. "
+                "Use tanh, sigmoid or ramp, or give the variance of the terms with bound='chebyshev' or 'clt'"
             )
         self.bound = bound
         length = rho.spread**2 * (1.0 if quantity == "distance" else 1.25)

@@ -219,6 +219,6 @@ def _refuse(ends: IntArray, wrong: int, n: int) -> NoReturn:
     if ends.min() < 0 or ends.max() >= n:
         raise GraphError(f"edge_index names nodes from {ends.min()} to {ends.max()}, but there are {n} nodes")
     raise GraphError(
-        f"edge_index[:, {wrong}] = {ends[:, wrong].tolist()} joins nodes of two graphs; in a "
-        "batch the nodes of each graph are numbered on from those before it"
+        f"edge_index[:, {wrong}] = {ends[:, wrong].tolist()} joins nodes of two graphs",
+        cure="In a batch, continue the node numbers from graph to graph",
     )

@@ -348,8 +348,8 @@ def warn_of_cost(sizes: Tensor, by_order: Sequence[list[Form]], widths: Sequence
     if terms > COSTLY:
         warnings.warn(
             f"order {max(orders)} in torch operations sums {terms:.1g} terms, one per tuple of nodes and "
-            "hidden channel. Use orders up to 2, smaller graphs or fewer features; or path='cpu', which "
-            "groups equal tuples",
+            "hidden channel. Use orders up to 2, smaller graphs, fewer features, or path='cpu', which groups "
+            "equal tuples",
             CostWarning,
             stacklevel=4,
         )

@@ -255,7 +255,7 @@ def _plan(folder: str, expected: str) -> Plan:
     path = work_folder(folder, single=False) / PLAN
     config = unsealed(path)
     if config is None:
-        raise OSError(f"{path} is absent or damaged: this machine may not see the folder of the run")
+        raise OSError(f"{path} is absent or damaged. Check that this computer can read the folder of the run")
     plan = Plan.from_config(config)
     if plan.checksum != expected:
         raise OSError(f"{path} is of another run")

@@ -136,8 +136,8 @@ class Ids(Texts):
         for first, second in zip(order[same], order[same + 1], strict=True):
             if names[first] == names[second]:
                 raise GraphError(
-                    f"the id {names[first]!r} occurs twice",
-                    cure="Ids must be unique; without ids graphs are called by their number",
+                    f"ids must be unique, got {names[first]!r} twice",
+                    cure="Without ids, graphs are named by their row number",
                 )
         texts = cls.joined(encoded)
         return cls(texts.text, texts.ends, hashes[order], order)

@@ -292,8 +292,8 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         least = 2 * settings["n_neighbors"]
         if len(Z) < least:
             raise GraphError(
-                f"the reference has {len(Z)} graphs; half of them must be n_neighbors="
-                f"{settings['n_neighbors']} or more",
+                f"half of the reference must be n_neighbors={settings['n_neighbors']} graphs or more, got a "
+                f"reference of {len(Z)} graphs",
                 cure=f"Give {least} or more graphs, or a smaller n_neighbors",
             )
         order = page_generator(self.seed_, 0, stream=2).permutation(len(Z))

@@ -302,7 +302,8 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = clone(self.detector).fit(rows)
         if not (hasattr(fitted, "score_samples") or hasattr(fitted, "decision_function")):
             raise ValueError(
-                f"{type(fitted).__name__} cannot score new samples; LocalOutlierFactor needs novelty=True"
+                f"detector must score new samples, got {type(fitted).__name__}, which cannot. "
+                "LocalOutlierFactor needs novelty=True"
             )
         return fitted
 

@@ -104,7 +104,9 @@ def write_edge_list(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
         file.write(f"# grnf: {graph.n_nodes} nodes{', directed' if graph.directed else ''}\n".encode())
         weights = graph.edge_columns.get("weight")
         if weights is not None and not _one_number_each(weights):
-            raise GraphError("the column 'weight' must hold one number for each edge; write JSON or Parquet")
+            raise GraphError(
+                "the column 'weight' must hold one number for each edge", cure="Write JSON or Parquet"
+            )
         for row, (source, target) in enumerate(graph.edges.tolist()):
             weight = "" if weights is None else f" {weights[row].item()!r}"
             file.write(f"{source} {target}{weight}\n".encode())

@@ -133,8 +133,9 @@ def _open_at(path: str, position: Position, title: str) -> Iterator[IO[bytes]]:
                 )
             if not position.whole and file.read(1) not in (b"", b"\n", b"\r"):
                 raise GraphError(
-                    f"{title}, line {position.line} was read before it was whole; follow files that are "
-                    "being written (--follow)"
+                    "the line was read before it was complete",
+                    where=f"{title}, line {position.line}",
+                    cure="Use --follow for files that are being written",
                 )
             file.seek(position.offset)
         yield file
@@ -152,7 +153,7 @@ def _blocks(
             known = place.offset + len(left)
             if not Path(file.name).exists() or Path(file.name).stat().st_size < known:
                 raise GraphError(
-                    "the file was cut or replaced while it was followed; start again", where=title
+                    "the file was cut or replaced while it was followed", where=title, cure="Start again"
                 )
             if idle is not None:
                 idle()

@@ -186,8 +186,8 @@ def _json_text(value: Any, name: str) -> str | None:
         return json.dumps(value)
     except (TypeError, ValueError):
         raise GraphError(
-            f"column {name!r} holds {type(value).__name__}; numbers, truth values, texts and tuples of them "
-            "can be written"
+            f"column {name!r} must hold numbers, Booleans, texts or tuples of them, got "
+            f"{type(value).__name__}"
         ) from None
 
 

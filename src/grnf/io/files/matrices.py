@@ -166,7 +166,7 @@ def _axis_of_graphs(shape: tuple[int, ...], where: str, last: bool) -> int | Non
         if fits:
             return fits[-1] if last else fits[0]
     raise GraphError(
-        f"{where} has shape {shape}; one adjacency matrix has (n, n), a stack of them (graphs, n, n)"
+        f"{where} must have shape (n, n) for one adjacency matrix or (graphs, n, n) for a stack, got {shape}"
     )
 
 
@@ -194,14 +194,15 @@ def _chosen(roles: Mapping[str, str | None], array: str | None, source: File) ->
     """Return which arrays of a file are read as graphs."""
     if array is not None:
         if array not in roles:
-            raise GraphError(f"{source} has no array {array!r}; it has {list(roles)[:20]}")
+            raise GraphError(f"{source} has no array {array!r}. Available: {list(roles)[:20]}")
         return [array]
     stacks = [name for name, role in roles.items() if role == "stack"]
     matrices = [name for name, role in roles.items() if role == "matrix"]
     if len(stacks) > 1:
         raise GraphError(
-            f"{source}: the arrays {stacks[:20]} are all stacks of matrices; name one by array=, or save it "
-            "alone"
+            f"the arrays {stacks[:20]} are all stacks of matrices",
+            where=str(source),
+            cure="Select one with array=",
         )
     if not stacks and not matrices:
         raise GraphError(
@@ -216,7 +217,7 @@ def _target_names(names: Collection[str], y: str | None, source: File) -> tuple[
     if y is None:
         return TARGETS
     if y not in names:
-        raise GraphError(f"{source} has no array {y!r} for y; it has {list(names)[:20]}")
+        raise GraphError(f"{source} has no array {y!r} for y. Available: {list(names)[:20]}")
     return (y,)
 
 

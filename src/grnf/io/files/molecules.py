@@ -257,7 +257,7 @@ def _checked_smiles(smiles: Any) -> str:
     if not smiles.strip("*[]. "):
         raise GraphError(f"{smiles!r} is not a molecule: it has no atom of a known element")
     if len(smiles) > LONGEST_SMILES:
-        raise GraphError(f"a SMILES of {len(smiles)} characters; up to {LONGEST_SMILES} are read")
+        raise GraphError(f"a SMILES string must have at most {LONGEST_SMILES} characters, got {len(smiles)}")
     return smiles
 
 

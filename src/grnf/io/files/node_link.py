@@ -242,7 +242,7 @@ def write_json_lines(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
         document = _document(graph)
         if len(document) > LONGEST_RECORD:
             raise GraphError(
-                f"a graph of {len(document)} bytes of JSON is too long for a line; write Parquet"
+                f"a graph with {len(document)} bytes of JSON is too long for a line", cure="Write Parquet"
             )
         file.write(document + b"\n")
 

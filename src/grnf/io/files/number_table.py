@@ -59,8 +59,9 @@ def read_number_table(source: File) -> RawGraph:
     for line, fields in rows:
         if len(fields) != layout.width + layout.labels:
             raise GraphError(
-                f"line {line}: {len(fields)} fields, but the lines before have "
-                f"{layout.width + layout.labels}; the rows of an adjacency matrix must be equally long"
+                f"the rows of an adjacency matrix must have equal lengths, got {len(fields)} fields after "
+                f"{layout.width + layout.labels}",
+                where=f"line {line}",
             )
         labels += fields[: layout.labels]
         values = _numbers(fields[layout.labels :], line)

@@ -165,7 +165,7 @@ def read_range(
 ) -> Iterator[Block]:
     """Yield the graphs of a range some at a time, as `grnf.io.read_blocks` does of a whole file."""
     if not Path(part.path).exists():
-        raise GraphError(f"{part.path} does not exist; shards are read where their files are")
+        raise GraphError(f"{part.path} does not exist", cure="Read shards on a computer that has their files")
     about = {name: options.pop(name) for name in FILE_OPTIONS if name in options}
     settings: Any = {"on_error": on_error, "block_size": block_size, "n_jobs": None}
     yield from blocks_of(RangeFile(part, **about), FORMATS[part.format], options=options, **settings)

@@ -142,7 +142,7 @@ def _check_options(entry: Format, options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in entry.options:
             known = ", ".join(entry.options) or "none"
-            raise GraphError(f"format {entry.name} has no option {name!r}; it has {known}")
+            raise GraphError(f"format {entry.name} has no option {name!r}. Available: {known}")
 
 
 def _empty(file: File) -> GraphError:
@@ -250,7 +250,7 @@ def format_of(file: File) -> Format:
     if file.format is not None and file.format not in TABLES:
         return format_by_name(file.format)
     if file.is_stdin:
-        raise GraphError("the format of standard input cannot be guessed; name it by format=")
+        raise GraphError("the format of standard input cannot be guessed", cure="Specify it with format=")
     if file.is_folder:
         return format_by_name(_guess_folder(file.path))
     return format_by_name(_guess_file(file) if file.format is None else _guess_table(file))
@@ -259,7 +259,7 @@ def format_of(file: File) -> Format:
 def format_by_name(name: str) -> Format:
     """Return a format, or list those that there are."""
     if name not in FORMATS:
-        raise GraphError(f"no format {name!r}; there are {', '.join(FORMATS)}")
+        raise GraphError(f"no format {name!r}. Available: {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
@@ -309,7 +309,7 @@ def by_suffix(path: Path) -> str:
         if suffix in entry.suffixes and (entry.text or path.suffix.lower() != ".gz"):
             return entry.name
     raise GraphError(
-        f"{path}: no format has the suffix {suffix!r}; name one by format=: {', '.join(FORMATS)}"
+        f"{path}: no format has the suffix {suffix!r}. Specify one with format=: {', '.join(FORMATS)}"
     )
 
 

@@ -132,7 +132,9 @@ class Table:
 
     def _sniff_text(self) -> None:
         if not self.file.is_excel and self.file.begins_with(PACKED, OLD):
-            raise GraphError("not a text; an Excel workbook ends in .xlsx", where=str(self.file))
+            raise GraphError(
+                "not a text file. The name of an Excel workbook ends in .xlsx", where=str(self.file)
+            )
         records = list(islice(self._text_records(), HEAD + 1))
         line, first, problem = records[0] if records else (1, [], "")
         if problem and self.file.header is not False:
@@ -326,7 +328,7 @@ def find_column(
     """Return the column that was asked for, or the first whose name is usual for this role."""
     if given is not None:
         if given not in names:
-            raise GraphError(f"there is no column {given!r}; there are {list(names)[:20]}", where=str(file))
+            raise GraphError(f"no column {given!r}. Available: {list(names)[:20]}", where=str(file))
         return given
     column = usual_column(names, usual)
     if column is None:

@@ -592,8 +592,11 @@ def _whole_numbers(block: bytes) -> npt.NDArray[Any] | None:
     if text.translate(None, b"0123456789 ") != (b"," * (width - 1) + b"\n") * count:
         return None  # other characters, or another number of fields
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # older versions of numpy warn of an empty field
-        numbers = np.fromstring(fields, dtype=np.int64, sep=",")  # newer ones raise a ValueError
+        warnings.simplefilter("error")
+        try:
+            numbers = np.fromstring(fields, dtype=np.int64, sep=",")
+        except (DeprecationWarning, ValueError):  # an empty field, in old and new versions of numpy
+            return None
     return numbers.reshape(-1, width) if numbers.max() < 2**62 else None
 
 

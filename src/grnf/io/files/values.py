@@ -92,7 +92,7 @@ def graph_of_columns(
     numbers: dict[Hashable, int] = {}
     for name in names:
         if name in numbers:
-            raise GraphError(f"node {name!r} stands twice; ids must differ")
+            raise GraphError(f"ids of nodes must be unique, got {name!r} twice")
         numbers[name] = len(numbers)
     pairs = []
     for row, (source, target) in enumerate(ends):
@@ -191,7 +191,7 @@ def plain_rows(
             parts = {name: array}
         for part, entries in parts.items():
             if part in flat:
-                raise GraphError(f"two columns would be called {part!r}; rename one of them")
+                raise GraphError(f"two columns would be called {part!r}", cure="Rename one of them")
             flat[part] = [_none_for_nan(entry) for entry in entries.tolist()]
     rows = [
         {name: values[index] for name, values in flat.items() if values[index] is not None}
@@ -258,7 +258,7 @@ def check_names(names: Collection[str], reserved: Collection[str], kind: str) ->
     """Refuse column names that mean something else in a format."""
     for name in names:
         if name in reserved:
-            raise GraphError(f"a column called {name!r} cannot be written: {kind} uses that name; rename it")
+            raise GraphError(f"{kind} uses the column name {name!r} itself", cure="Rename the column")
 
 
 def number(text: str) -> Any:
@@ -279,5 +279,5 @@ def scalar_y(y: Any, kind: str) -> Any:
     """Return a label or target as a plain number, truth value or text."""
     value = y.item() if isinstance(y, np.generic) or (isinstance(y, np.ndarray) and y.size == 1) else y
     if not isinstance(value, (str, bool, int, float)):
-        raise GraphError(f"y is {type(y).__name__}; {kind} carries a number or a text")
+        raise GraphError(f"y must be a number or a text in {kind}, got {type(y).__name__}")
     return value

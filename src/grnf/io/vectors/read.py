@@ -79,8 +79,8 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
         raise GraphError(f"{path} holds no vectors: {one_line(error)}") from None
     if vectors.Z.ndim != 2 or vectors.Z.dtype.kind != "f":
         raise GraphError(
-            f"{path} holds no vectors: {vectors.Z.dtype} of shape {vectors.Z.shape}; "
-            "must be floating-point numbers of shape (n_graphs, M)"
+            f"{path}: vectors must be floating-point numbers of shape (n_graphs, M), got {vectors.Z.dtype} "
+            f"of shape {vectors.Z.shape}"
         )
     if len(vectors.ids) != len(vectors.Z):
         raise GraphError(f"{path} is damaged: {len(vectors.ids)} ids for {len(vectors.Z)} vectors")
@@ -117,12 +117,12 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise GraphError(f"{path} is not a manifest of shards: its 'format' is not {FORMAT!r}")
     if manifest.get("version") != VERSION:
-        raise GraphError(f"{path} has version {manifest.get('version')!r}; this release reads {VERSION}")
+        raise GraphError(f"{path} must have version {VERSION}, got {manifest.get('version')!r}")
     validate(manifest, SHARDS, path)
     if manifest["set_aside"]:
         first = manifest["set_aside"][0]
         warnings.warn(
-            f"{folder} lacks {len(manifest['set_aside'])} shards that were set aside; shard "
+            f"{folder} lacks {len(manifest['set_aside'])} shards that were set aside. Shard "
             f"{first['shard']}: {first['reason']}",
             GrnfWarning,
             stacklevel=3,
