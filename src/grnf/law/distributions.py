@@ -354,7 +354,7 @@ class Gaussian(ScaleMixture):
 
 
 def scales_of(law: CoefficientLaw) -> dict[float, float] | None:
-    """Return the probabilities of the standard deviations; None for a distribution with its own `sample`."""
+    """Return the probabilities of the standard deviations, or None with a `sample` of its own."""
     if isinstance(law, ScaleMixture) and type(law).sample is ScaleMixture.sample:
         return law.probabilities
     return None

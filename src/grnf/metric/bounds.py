@@ -3,12 +3,12 @@
 The estimate of d_P^2 (or kappa_P) is a mean of M independent terms. With rho_i in [low, high] and
 s = high - low:
 
-    distance terms (psi1 - psi2)^2 lie in [0, s^2];
-    kernel terms xi1 xi2, xi = psi - psi(0), lie in [-s^2 / 4, s^2].
+    distance terms (psi1 - psi2)^2 lie in [0, s^2]
+    kernel terms xi1 xi2, xi = psi - psi(0), lie in [-s^2 / 4, s^2]
 
     "hoeffding"  M >= length^2 ln(2 / delta) / (2 eps^2), length of those intervals, valid for every M
     "chebyshev"  M >= V / (delta eps^2), with the paper's V: 16 C^4 for the distance (E psi^4 <= C^4,
-                 C = max |rho_i|; 16 for tanh and sigmoid: Theorem 2), s^4 for the kernel (1 for the sigmoid)
+                 C = max |rho_i|, 16 for tanh and sigmoid: Theorem 2), s^4 for the kernel (1 for the sigmoid)
     "clt"        M >= (z sigma / eps)^2, z the normal quantile at 1 - delta / 2: the true number for large M
                  if the variance of the terms is given, by default the largest that the range allows
 

@@ -128,7 +128,7 @@ class BlockEmbedder:
         return kept
 
     def _smiles(self, names: Sequence[str]) -> str | None:
-        """Return the column of SMILES; None if the rows are graphs."""
+        """Return the column of SMILES, or None if the rows are graphs."""
         if self.smiles is None and "edge_index" in names:
             if self.molecules_only:
                 raise GraphError("the transformer is not fitted: fit it on some of these graphs first")
