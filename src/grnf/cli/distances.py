@@ -32,7 +32,7 @@ BYTES_OF_ROWS = 2**25
 
 @dataclass(frozen=True)
 class Matrix(Output):
-    """Where `grnf distances` writes."""
+    """Output options of `grnf distances`."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".npy", ".csv")
 
@@ -41,7 +41,7 @@ class Matrix(Output):
         Option(
             "--output",
             "-o",
-            help="File to write: .npy or .csv; for --nearest and --pairs .csv, .json or .parquet. - for "
+            help="File to write: .npy or .csv, or with --nearest and --pairs .csv, .json or .parquet. - for "
             "standard output.",
         ),
     ] = "-"
@@ -50,7 +50,7 @@ class Matrix(Output):
 def distances(
     source: Sample,
     other: Annotated[
-        str | None, Argument(help="Graphs or vectors to compare with; by default SOURCE itself.")
+        str | None, Argument(help="Graphs or vectors to compare with. By default SOURCE itself.")
     ] = None,
     *,
     kernel: Annotated[
@@ -259,7 +259,7 @@ def _read_pairs(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _rows_of_ids(collection: Collection) -> dict[str, int]:
-    """Return the row of each id; -1 for ids that several graphs share."""
+    """Return the row of each id, -1 for ids that several graphs share."""
     rows: dict[str, int] = {}
     for row, graph_id in enumerate(collection.ids):
         rows[graph_id] = -1 if graph_id in rows else row

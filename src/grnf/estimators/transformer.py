@@ -107,7 +107,7 @@ class Saved:
 
     @classmethod
     def _of_text(cls, text: str, name: str, **policies: Any) -> Self:
-        """Make the object; `name` is what errors call the text."""
+        """Make the object. `name` is what errors call the text."""
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -135,7 +135,7 @@ class Saved:
 
     @classmethod
     def from_json(cls, text: str, **policies: Any) -> Self:
-        """Return the fitted object that `to_json` described; parameters are those of `load`."""
+        """Return the fitted object that `to_json` described. Parameters are those of `load`."""
         return cls._of_text(text, "the text", **policies)
 
 
@@ -295,7 +295,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _fit_encoded(
         self, encoder: AttributeEncoder, fitted: Settings, samples: Collection | None, y: Any
     ) -> None:
-        """Fit on encoded graphs; without graphs, use what `_fitted_state` returned."""
+        """Fit on encoded graphs. Without graphs, use what `_fitted_state` returned."""
         self.encoder_, self.errors_ = encoder, [] if samples is None else samples.errors
         self.node_width_, self.edge_width_, self.seed_ = (
             fitted[name] for name in ("node_width", "edge_width", "seed")
@@ -308,7 +308,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     @abstractmethod
     def _fit(self, settings: Settings, fitted: Settings, samples: Collection | None, y: Any) -> None:
-        """Fix `_embedder` and `n_components_`; without graphs, from what `_fitted_state` returned."""
+        """Set `_embedder` and `n_components_`, without graphs from what `_fitted_state` returned."""
 
     def _fitted_state(self) -> dict[str, Any]:
         return {"node_width": self.node_width_, "edge_width": self.edge_width_, "seed": self.seed_}
@@ -458,7 +458,7 @@ class FeatureTransformer(GraphTransformer):
 
 
 def with_index(estimator: Any, samples: Collection) -> FloatArray:
-    """Return vectors; as a dataframe with the index of the graphs if `set_output` asks for pandas."""
+    """Return vectors, as a dataframe with the index of the graphs if `set_output` asks for pandas."""
     if samples.index is None or _get_output_config("transform", estimator)["dense"] != "pandas":
         return samples.vectors
     import pandas as pd  # type: ignore[import-untyped, unused-ignore]

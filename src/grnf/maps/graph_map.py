@@ -231,15 +231,15 @@ def map_graphs(
 
     Parameters
     ----------
-    graphs : collection of graphs of any kind, as in `GRNF.fit`; it may be empty
+    graphs : collection of graphs of any kind, as in `GRNF.fit`. It may be empty
     y : sequence, optional
-        Labels or targets; by default those of the graphs.
+        Labels or targets. By default those of the graphs.
     ids : sequence of str, optional
-        Names of the graphs; by default their own, or their numbers.
+        Names of the graphs. By default their own, or their numbers.
     columns : mapping from name to sequence, optional
         Further values to color points by, one for each graph.
     transformer : GRNF, optional
-        Makes the vectors; it is fitted on the graphs if it is not yet.
+        Makes the vectors. It is fitted on the graphs if it is not yet.
     layout : {"auto", "tsne", "umap", "pca"}
         "auto" takes t-SNE for up to 5,000 graphs, for more UMAP, or principal axes if it is not installed.
     space : {"plain", "whitened"}
@@ -247,13 +247,13 @@ def map_graphs(
     n_neighbors : int, default=6
         Neighbors that are shown with a graph.
     differences : bool, optional
-        Mark what differs between a graph and its neighbors; by default for up to 12,000 pairs.
+        Mark what differs between a graph and its neighbors. By default for up to 12,000 pairs.
     color : str, optional
-        The column that colors the points at first; by default the label, or the first column of classes.
+        The column that colors the points at first. By default the label, or the first column of classes.
     n_clusters : int, default=8
         Clusters that points can be colored by.
     positions : str, optional
-        A node column with their positions; by default a spring layout, and RDKit for molecules.
+        A node column with their positions. By default a spring layout, and RDKit for molecules.
     onto : path, optional
         A saved map: the graphs are placed on it, and the old ones keep their positions.
     title : str
@@ -465,7 +465,7 @@ def _page(graph_map: GraphMap) -> str:
         ),
         "script": script,
     }
-    pieces = frame.split("@")  # text between two @ is a name; the frame has no other @
+    pieces = frame.split("@")  # text between two @ is a name. The frame has no other @
     return "".join(filled[piece] if at % 2 else piece for at, piece in enumerate(pieces))
 
 

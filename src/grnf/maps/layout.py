@@ -206,7 +206,7 @@ class Mappings:
     """Correspondences of graphs with their nearest graphs.
 
     `lengths`, shape (n, k), are the nodes of the graph, 0 for a pair without correspondence. `images` are the
-    nodes of the nearest graph that these correspond to, one pair after the other; 65,535 for none.
+    nodes of the nearest graph that these correspond to, one pair after the other, 65,535 for none.
     """
 
     lengths: npt.NDArray[np.uint16]
@@ -234,7 +234,7 @@ def nearest_others(
 
 
 def precision_of(transformer: Any) -> dict[str, Any] | None:
-    """Return the properties of features that intervals need; None if a transformer does not estimate d_P."""
+    """Return what intervals need of the features, or None if a transformer does not estimate d_P."""
     return dict(transformer._precision()) if hasattr(transformer, "_precision") else None
 
 
@@ -329,7 +329,7 @@ def _estimates(Z: FloatArray, pairs: IntArray, precision: dict[str, Any]) -> Ite
 def pair_mappings(graphs: Sequence[RawGraph], near: IntArray, shown: Sequence[int]) -> Mappings:
     """Return the correspondence of each graph with its nearest graphs, as `grnf.compare` finds it.
 
-    `shown` are the nodes of each graph that are drawn; pairs with a graph without any are left out.
+    `shown` are the nodes of each graph that are drawn. Pairs with a graph without any are left out.
     """
     lengths = np.zeros(near.shape, np.uint16)
     images = [np.empty(0, np.uint16)]
