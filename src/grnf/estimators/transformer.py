@@ -43,7 +43,7 @@ from grnf.metric import (
     truncation_bias,
 )
 from grnf.metric.bounds import theorem_1
-from grnf.metric.exact import ExactMetric, upper_bound
+from grnf.metric.exact import ExactMetric, upper_bounds
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
 from grnf.metric.quasi import quasi_distances
 from grnf.symmetry import compare_graphs
@@ -770,7 +770,11 @@ class GRNF(FeatureTransformer):
             )
 
     def _upper_bound(self, g1: Any, g2: Any) -> float:
-        return upper_bound(self._map, self._batch([g1]), self._batch([g2]))
+        return float(self._upper_bounds([g1], [g2])[0, 0])
+
+    def _upper_bounds(self, X: Any, Y: Any) -> FloatArray:
+        """Return what d_P^2 of all pairs is at most, infinite if it is not known."""
+        return upper_bounds(self._map, self._batch(X), self._batch(Y))
 
     def pairwise_distances(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
         """Estimate d_P between all graphs of X, or between those of X and of Y: shape (n1, n2).

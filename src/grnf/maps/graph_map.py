@@ -315,6 +315,8 @@ def map_graphs(
     if space != "plain" or near.shape[1] < min(k, len(Z) - 1):
         near, far = nearest_others(Z, k, "plain", n_jobs)
     precision = layouts.precision_of(transformer) if k and near.size else None
+    graphs_known = old is None and precision is not None and not precision.get("exact")
+    upper = layouts.upper_bounds_of(transformer, raws) if graphs_known else None
     graph_map = GraphMap(
         title=str(title),
         ids=names,
@@ -322,7 +324,7 @@ def map_graphs(
         kept=kept,
         columns=_ordered(own, columns or {}),
         drawings=drawings,
-        nearest=layouts.intervals(Z, near[:, :k], far[:, :k], precision, confidence),
+        nearest=layouts.intervals(Z, near[:, :k], far[:, :k], precision, confidence, upper),
         about=_about(words, kept, compared, transformer, Z, space),
         color=_first_color(own, color),
         confidence=confidence,
