@@ -131,6 +131,10 @@ def to_raw(graph: Any) -> RawGraph:
         source and target, alone or as (edges, nodes); or an object whose method `__grnf_graph__` returns a
         `Graph`. Attributes without a name are the columns "x" of nodes, "edge_attr" of edges.
 
+    Returns
+    -------
+    RawGraph
+
     Examples
     --------
     >>> to_raw(([[0, 1], [1, 2]],))
