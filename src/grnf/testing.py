@@ -29,7 +29,7 @@ def assert_invariant(
     rtol: float = 1e-5,
     random_state: Any = None,
 ) -> float:
-    """Assert that permuting the nodes of a graph does not change its vector; return the largest error.
+    """Assert that permuting the nodes of a graph does not change its vector. Return the largest error.
 
     Parameters
     ----------
@@ -76,10 +76,14 @@ def assert_invariant(
 def check_graph_transformer(transformer: Any) -> None:
     """Assert that a transformer of graphs keeps the promises of scikit-learn. It is cloned, never changed.
 
-    Checked: clone, get_params and set_params; no work in ``__init__``; NotFittedError; rows out = graphs in;
-    refit gives the same; a row does not depend on the other graphs, nor on their order; unseen graphs;
-    graphs with 0 nodes, 1 node, no edges; pickle; inputs untouched; feature names and set_output;
-    permutation invariance; clear errors for an empty list and for attributes of another width.
+    These are checked:
+
+    - ``clone``, ``get_params``, ``set_params``, no work in ``__init__``, ``NotFittedError``, pickle,
+    - rows out = graphs in, and the same again after another fit,
+    - a row does not depend on the other graphs, nor on their order, nor on the order of its nodes,
+    - unseen graphs, and graphs with 0 nodes, 1 node or no edges,
+    - inputs stay unchanged, and feature names and ``set_output`` work,
+    - clear errors for an empty list and for attributes of another width.
 
     Parameters
     ----------

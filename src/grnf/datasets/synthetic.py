@@ -64,7 +64,7 @@ def make_delaunay(
 ) -> tuple[list[Graph], IntArray]:
     """Draw Delaunay triangulations of noisy seed points, the coordinates as node attributes.
 
-    The seed points of class 0 are uniform in a square of side 10; those of class 1 are the same, each moved
+    The seed points of class 0 are uniform in a square of side 10. Those of class 1 are the same, each moved
     by `separation` in a random direction. Every graph adds fresh Gaussian noise to the seed points of its
     class and triangulates them.
 
@@ -125,7 +125,7 @@ CHUNK = 2**13
 def all_graphs(n_nodes: int, *, connected: bool = False) -> list[Graph]:
     """Make all graphs (simple, undirected) of so many nodes, one of each kind.
 
-    Each comes from a graph with a node less by a new node with any neighbors; of a connected graph some node
+    Each comes from a graph with a node less by a new node with any neighbors. Of a connected graph some node
     can be removed without disconnecting it.
 
     Parameters

@@ -227,12 +227,12 @@ def compare(
         ``{attribute: {value: {other: cost}}}`` and one of deletions ``{attribute: {value: cost}}``. Costs of
         several attributes are added. Pairs of values that are not listed cost 1, equal ones 0.
     attributes : sequence of str, optional
-        Names of the attributes to compare; by default all. In molecules from RDKit, attributes that follow
+        Names of the attributes to compare. By default all. In molecules from RDKit, attributes that follow
         from the others (such as hydrogens) are left out by default.
     tolerance : float, default=1e-9
         Numbers that differ by less (relative, for numbers above 1) are equal.
     time_limit : float, default=1.0
-        Seconds of the exact search; 0 for bounds only.
+        Seconds of the exact search, or 0 for bounds only.
 
     Returns
     -------

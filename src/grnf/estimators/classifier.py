@@ -135,7 +135,7 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         X : collection of graphs
             Of any kind that `GRNF` takes.
         y : array-like, shape (n_graphs,) or (n_graphs, n_targets)
-            Classes, or numbers; NaN or None if missing. Graphs without any target are left out.
+            Classes or numbers, NaN or None if missing. Graphs without any target are left out.
         sample_weight : array-like, shape (n_graphs,), optional
             Weights of the graphs in training. The choice of settings counts all graphs alike.
 
@@ -222,7 +222,7 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each graph, or the estimate for it; one column per target if several.
+        """Return the class of each graph, or the estimate for it, with one column per target if several.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         return values
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the vectors of all views side by side; NaN for graphs that cannot be used.
+        """Return the vectors of all views side by side, NaN for graphs that cannot be used.
 
         By default these are the map, the counts, and the labels as vectors (`n_components` columns), which
         other estimators are given. The kernel model compares labels exactly.
@@ -397,7 +397,7 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         return self._for_good(X, lambda inputs, _: getattr(self.estimator_, method)(inputs))
 
     def _for_good(self, X: Any, function: Callable[[Any, GraphBatch], Any]) -> Any:
-        """Call a function of inputs of the estimator and of good graphs; return NaN or None for bad ones."""
+        """Call a function of inputs of the estimator and of good graphs. Return NaN or None for bad ones."""
         check_is_fitted(self)
         samples = encode(X, self.encoder_, self.on_error)
         embedding = self._embedded(samples, self._names)
@@ -848,7 +848,7 @@ def _compacted(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _class_weights(y: npt.NDArray[Any], weights: Any, class_weight: Any) -> Any:
-    """Check classes; return the weights of all entries, for each target if classes have weights."""
+    """Check classes. Return the weights of all entries, for each target if classes have weights."""
     columns = y[:, np.newaxis] if y.ndim == 1 else y
     given = class_weight if isinstance(class_weight, list) else [class_weight] * columns.shape[1]
     if len(given) != columns.shape[1]:
@@ -878,7 +878,7 @@ MODELS.update({kind.__name__: kind for kind in (GRNFClassifier, GRNFRegressor)})
 def _fitted_views(
     views: FeatureViews, batch: GraphBatch, names: Sequence[str]
 ) -> tuple[FeatureViews, dict[str, int], FloatArray]:
-    """Fit all views; return them, their widths, and the vectors of some of them side by side."""
+    """Fit all views. Return them, their widths, and the vectors of some of them side by side."""
     vectors = views.fit_transform_views(batch, names)
     widths = {
         name: vectors[name].shape[1] if name in vectors else view.n_components

@@ -376,14 +376,14 @@ class JointFeatures(GraphTransformer):
 
 
 class _Axes(NamedTuple):
-    """z -> (z - mean) A, in single precision; columns of A beyond the width of z are zero."""
+    """z -> (z - mean) A, in single precision. Columns of A beyond the width of z are zero."""
 
     mean: FloatArray
     matrix: FloatArray
 
     @classmethod
     def fitted(cls, Z: FloatArray, count: int, weight: float, *, whiten: bool) -> Self:
-        """Fit principal axes, of equal variance if whitened; `weight` is the mean square length then."""
+        """Fit principal axes, of equal variance if whitened. `weight` is the mean square length then."""
         if not len(Z):
             Z = np.zeros((1, Z.shape[1]))
         if whiten:

@@ -342,7 +342,7 @@ def _checked_scores(scores: npt.ArrayLike) -> FloatArray:
     v = np.asarray(scores, dtype=np.float64)
     if v.ndim != 1 or len(v) == 0 or not np.isfinite(v).all():
         raise ValueError(f"scores must be finite numbers, shape (M,), got shape {v.shape}")
-    # only ratios of scores matter; in units of the largest their squares neither overflow nor vanish
+    # only ratios of scores matter. In units of the largest their squares neither overflow nor vanish
     largest = np.abs(v).max(initial=0.0)
     return v / largest if largest > 0 else v
 

@@ -43,7 +43,7 @@ from grnf.metric import (
     truncation_bias,
 )
 from grnf.metric.bounds import theorem_1
-from grnf.metric.exact import ExactMetric, upper_bound
+from grnf.metric.exact import ExactMetric, upper_bounds
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
 from grnf.metric.quasi import quasi_distances
 from grnf.symmetry import compare_graphs
@@ -112,7 +112,7 @@ class Saved:
 
     @classmethod
     def _of_text(cls, text: str, name: str, **policies: Any) -> Self:
-        """Make the object; `name` is what errors call the text."""
+        """Make the object. `name` is what errors call the text."""
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -398,7 +398,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _fit_encoded(
         self, encoder: AttributeEncoder, fitted: Settings, samples: Collection | None, y: Any
     ) -> None:
-        """Fit on encoded graphs; without graphs, use what `_fitted_state` returned."""
+        """Fit on encoded graphs. Without graphs, use what `_fitted_state` returned."""
         self.encoder_, self.errors_ = encoder, [] if samples is None else samples.errors
         self.node_width_, self.edge_width_, self.seed_ = (
             fitted[name] for name in ("node_width", "edge_width", "seed")
@@ -411,7 +411,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     @abstractmethod
     def _fit(self, settings: Settings, fitted: Settings, samples: Collection | None, y: Any) -> None:
-        """Fix `_embedder` and `n_components_`; without graphs, from what `_fitted_state` returned."""
+        """Set `_embedder` and `n_components_`, without graphs from what `_fitted_state` returned."""
 
     def _fitted_state(self) -> dict[str, Any]:
         return {"node_width": self.node_width_, "edge_width": self.edge_width_, "seed": self.seed_}
@@ -639,7 +639,7 @@ class FeatureTransformer(GraphTransformer):
 
 
 def with_index(estimator: Any, samples: Collection) -> FloatArray:
-    """Return vectors; as a dataframe with the index of the graphs if `set_output` asks for pandas."""
+    """Return vectors, as a dataframe with the index of the graphs if `set_output` asks for pandas."""
     if samples.index is None or _get_output_config("transform", estimator)["dense"] != "pandas":
         return samples.vectors
     import pandas as pd  # type: ignore[import-untyped, unused-ignore]
@@ -973,7 +973,11 @@ class GRNF(FeatureTransformer):
             )
 
     def _upper_bound(self, g1: Any, g2: Any) -> float:
-        return upper_bound(self._map, self._batch([g1]), self._batch([g2]))
+        return float(self._upper_bounds([g1], [g2])[0, 0])
+
+    def _upper_bounds(self, X: Any, Y: Any) -> FloatArray:
+        """Return what d_P^2 of all pairs is at most, infinite if it is not known."""
+        return upper_bounds(self._map, self._batch(X), self._batch(Y))
 
     def pairwise_distances(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
         """Estimate d_P between all graphs of X, or between those of X and of Y: shape (n1, n2).

@@ -51,7 +51,7 @@ def model_views(grnf: GRNF) -> dict[str, Any]:
 
 
 def lifted_views(lifts: Any, grnf: GRNF) -> dict[str, Any]:
-    """Return one GRNF map for each list of lifts; `lifts` is None, one lift, a list, or a dict of them."""
+    """Return one GRNF map for each list of lifts. `lifts` is None, one lift, a list, or a dict of them."""
     views = dict(lifts) if isinstance(lifts, Mapping) else {"lifted" if lifts else "plain": lifts or []}
     chains = {str(name): [chain] if isinstance(chain, Lift | str) else chain for name, chain in views.items()}
     steps = [
@@ -70,14 +70,14 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
     """Several feature views of a graph: transformers of graphs under names, fitted together.
 
     Squared distances between the vectors of `transform` are means of those in the views. ``views(graphs)``
-    returns the vectors too; the first call fits.
+    returns the vectors too. The first call fits.
 
     Parameters
     ----------
     n_components : int, default=512
         Length of the vectors in the views of "auto".
     views : "auto", transformer, or dict of transformers, default="auto"
-        "auto": "map", a GRNF map of nodes with degrees, triangles and means of neighbors; and "labels", the
+        "auto": "map", a GRNF map of nodes with degrees, triangles and means of neighbors, and "labels", the
         Weisfeiler-Lehman labels as vectors. A transformer, such as a scikit-learn pipeline of lifts and
         `GRNF`, has `fit` and `transform` from graphs to an array.
     random_state : int, numpy Generator or RandomState, optional
@@ -173,7 +173,7 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         return with_index(self, replace(samples, vectors=_side_by_side(self._fitted(samples.batch))))
 
     def __call__(self, graphs: Any) -> FloatArray:
-        """Return an array with a row for each graph; the first call fits."""
+        """Return an array with a row for each graph. The first call fits."""
         return self.transform(graphs) if hasattr(self, "views_") else self.fit_transform(graphs)
 
     def transform_views(self, X: Any, names: Sequence[str] | None = None) -> dict[str, FloatArray]:

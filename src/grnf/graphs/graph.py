@@ -298,8 +298,8 @@ def _checked_attributes(values: Any, count: int, field: str, item: str) -> Float
     if bad.any():
         row, column = (int(index[0]) for index in np.nonzero(bad))
         raise GraphError(
-            f"{field}[{row}, {column}] is {array[row, column]}; attributes must be finite: "
-            "drop or impute missing values first"
+            f"{field}[{row}, {column}] must be finite, got {array[row, column]}",
+            cure="Drop or impute missing values first",
         )
     array.setflags(write=False)
     return array

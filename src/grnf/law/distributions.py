@@ -182,7 +182,7 @@ class Categorical(OrderLaw):
             raise ValueError(f"probabilities must be >= 0, got {dict(values)}")
         total = math.fsum(values.values())
         if abs(total - 1) > 1e-9:
-            raise ValueError(f"probabilities must sum to 1; {dict(values)} sums to {total:.6g}")
+            raise ValueError(f"probabilities must sum to 1, got {dict(values)}, which sum to {total:.6g}")
         self.probabilities = {k: p for k, p in values.items() if p > 0}
 
     def probability(self, k: int) -> float:  # noqa: D102
@@ -259,7 +259,7 @@ def as_order_law(orders: OrderLaw | Mapping[int, float] | tuple[float, ...]) -> 
     if isinstance(orders, Mapping):
         return Categorical(orders)
     raise ValueError(
-        f"orders must be a dict {{order: probability}} or a law of grnf.law, got {orders!r}. "
+        f"orders must be a dict {{order: probability}} or a distribution of grnf.law, got {orders!r}. "
         "For one order k alone write {k: 1.0}."
     )
 
@@ -483,7 +483,7 @@ class Gaussian(ScaleMixture):
 
 
 def scales_of(law: CoefficientLaw) -> dict[float, float] | None:
-    """Return the probabilities of the standard deviations; None for a distribution with its own `sample`."""
+    """Return the probabilities of the standard deviations, or None with a `sample` of its own."""
     if isinstance(law, ScaleMixture) and type(law).sample is ScaleMixture.sample:
         return law.probabilities
     return None

@@ -418,8 +418,8 @@ class ParameterLaw:
         size = n_parameters(k, F, hidden)
         if size > LARGEST_FEATURE:
             raise OrderTooLargeError(
-                f"a feature of order {k} was drawn from {self.orders!r}; on {F} channels it has "
-                f"{size:.2g} coefficients. Draw from fewer orders and correct for it, for example "
+                f"a feature of order {k}, drawn from {self.orders!r}, has {size:.2g} coefficients on {F} "
+                "channels. Draw from fewer orders and correct for it, for example "
                 "proposal=law.restricted_to({1, 2, 3}) (the bounded-order map)."
             )
         linear, biases, head = bell(k + 2) * hidden, bell(k) * hidden, n_head_parameters(k, hidden)
@@ -455,7 +455,6 @@ def parameter_law(law: Law, hidden_channels: int, name: str, stratified: bool = 
         return ParameterLaw(as_order_law(law), Gaussian(), hidden_channels, stratified)
     if law.hidden_channels != hidden_channels:
         raise ValueError(
-            f"{name} is a law with {law.hidden_channels} hidden channels, "
-            f"but hidden_channels={hidden_channels}"
+            f"hidden_channels must be {law.hidden_channels}, as in {name}, got {hidden_channels}"
         )
     return ParameterLaw(law.orders, law.coefficients, hidden_channels, law.stratified or stratified)

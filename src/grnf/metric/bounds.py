@@ -3,12 +3,12 @@
 The estimate of d_P^2 (or kappa_P) is a mean of M independent terms. With rho_i in [low, high] and
 s = high - low:
 
-    distance terms (psi1 - psi2)^2 lie in [0, s^2];
-    kernel terms xi1 xi2, xi = psi - psi(0), lie in [-s^2 / 4, s^2].
+    distance terms (psi1 - psi2)^2 lie in [0, s^2]
+    kernel terms xi1 xi2, xi = psi - psi(0), lie in [-s^2 / 4, s^2]
 
     "hoeffding"  M >= length^2 ln(2 / delta) / (2 eps^2), length of those intervals, valid for every M
     "chebyshev"  M >= V / (delta eps^2), with the paper's V: 16 C^4 for the distance (E psi^4 <= C^4,
-                 C = max |rho_i|; 16 for tanh and sigmoid: Theorem 2), s^4 for the kernel (1 for the sigmoid)
+                 C = max |rho_i|, 16 for tanh and sigmoid: Theorem 2), s^4 for the kernel (1 for the sigmoid)
     "clt"        M >= (z sigma / eps)^2, z the normal quantile at 1 - delta / 2: the true number for large M
                  if the variance of the terms is given, by default the largest that the range allows
 
@@ -195,8 +195,8 @@ class _Rule:
             variance = checked(variance, "variance", Real())
         if not rho.bounded and variance is None:
             raise ValueError(
-                f"activation {rho.name!r} is unbounded, so no bound holds for all graphs; "
-                "use tanh, sigmoid or ramp, or give the variance of the terms with bound='chebyshev' or 'clt'"
+                f"activation must be bounded, got {rho.name!r}, for which no bound holds for all graphs. "
+                "Use tanh, sigmoid or ramp, or give the variance of the terms with bound='chebyshev' or 'clt'"
             )
         self.bound = bound
         length = rho.spread**2 * (1.0 if quantity == "distance" else 1.25)

@@ -233,18 +233,22 @@ class ExactMetric:
                 yield self.law.orders.probability(k) * p, e, c1, c2
 
 
-def upper_bound(of: FeatureMap, X: GraphBatch, Y: GraphBatch) -> float:
-    """Return L^2 E[(H - H')^2] >= d_P^2 of two graphs, or infinity without a cheap closed form."""
+def upper_bounds(of: FeatureMap, X: GraphBatch, Y: GraphBatch) -> FloatArray:
+    """Return L^2 E[(H - H')^2] >= d_P^2 of all pairs, or infinity without a cheap closed form."""
+    unknown = np.full((len(X), len(Y)), np.inf)
     names = {of.hidden_activation.name, of.activation.name}
     if not names <= MOMENTS.keys() or scales_of(of.target.coefficients) is None:
-        return math.inf
+        return unknown
     if not any(of.target.orders.probability(k) > 0 for k in range(1, MAX_ORDER + 1)):
-        return math.inf
+        return unknown
     metric = replace(ExactMetric.of_map(of), max_types=AFFORDABLE_TYPES)
     try:
-        return float(metric.lipschitz_bounds(X, Y)[0, 0])
+        return metric.lipschitz_bounds(X, Y)
     except (GraphError, OrderTooLargeError):
-        return math.inf
+        if unknown.size == 1:
+            return unknown
+    pairs = [[upper_bounds(of, X.take([i]), Y.take([j]))[0, 0] for j in range(len(Y))] for i in range(len(X))]
+    return np.array(pairs)
 
 
 def exact_kernel(

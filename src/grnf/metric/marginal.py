@@ -252,8 +252,8 @@ def _product(activation: str | Activation) -> Product:
     rho = get_activation(activation)
     if rho.code is None or rho.name not in PRODUCTS:
         raise ValueError(
-            f"there is no Gaussian integral for the activation {rho.name!r}; "
-            f"use {', '.join(map(repr, PRODUCTS))}"
+            f"activation must be one of {', '.join(map(repr, PRODUCTS))} for a Gaussian integral, got "
+            f"{rho.name!r}"
         )
     return PRODUCTS[rho.name]
 

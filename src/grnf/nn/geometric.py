@@ -295,7 +295,7 @@ class LiftTransform(BaseTransform):  # type: ignore[misc]
 
 
 def _values(parts: list[Tensor | None]) -> list[Tensor] | None:
-    """Return the values of each column; None for attributes that are absent or not integers."""
+    """Return the values of each column, or None for attributes that are absent or not integers."""
     given = [part.reshape(len(part), -1) for part in parts if part is not None]
     if not given or any(part.is_floating_point() for part in given):
         return None

@@ -490,7 +490,7 @@ def _stored_settings(state: Tensor | None) -> dict[str, Any]:
 
 
 def _seed(random_state: Any) -> int:
-    """Return a seed; without a `random_state`, or with a generator of torch, torch draws it."""
+    """Return a seed. Without a `random_state`, or with a generator of torch, torch draws it."""
     if random_state is None or isinstance(random_state, torch.Generator):
         return int(torch.randint(2**62, (), generator=random_state))
     return draw_seed(random_state)

@@ -141,7 +141,7 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def announce(join: SelfJoin, radius: float) -> float:
-    """Report the expected time of a long join before it starts; return the expected number of pairs."""
+    """Report the expected time of a long join before it starts. Return the expected number of pairs."""
     seconds, pairs = join.estimate(radius)
     if seconds > NOTICE:
         logger.info(
@@ -241,7 +241,7 @@ def components(join: SelfJoin, radius: float) -> IntArray:
 
 @compiled
 def _unite(parents, i, j):  # type: ignore[no-untyped-def]
-    """Join the trees of the rows of each pair; the first row of a tree is its root. Paths are shortened."""
+    """Join the trees of the rows of each pair. The first row of a tree is its root. Paths are shortened."""
     for pair in range(len(i)):
         one, two = i[pair], j[pair]
         while parents[one] != one:

@@ -110,7 +110,7 @@ def _plain(values: Any) -> list[Hashable]:
 
 
 def _arcs(graph: RawGraph) -> dict[tuple[int, int], Hashable]:
-    """Return the values of each arc; those of parallel ones sorted."""
+    """Return the values of each arc, those of parallel ones sorted."""
     values: dict[tuple[int, int], list[Hashable]] = {}
     edges = np.asarray(graph.edges).reshape(-1, 2).tolist()
     for (i, j), label in zip(edges, _labels(graph.edge_columns, len(edges)), strict=True):
@@ -204,7 +204,7 @@ def _classes(
 
 
 def _split(names: list[str], forms: dict[str, Forms], level: int) -> list[list[str]]:
-    """Split a class of isomorphic graphs by a form of their molecules; other graphs stay together."""
+    """Split a class of isomorphic graphs by a form of their molecules. Other graphs stay together."""
     groups: dict[str | None, list[str]] = {}
     for name in names:
         own = forms[name]
@@ -213,7 +213,7 @@ def _split(names: list[str], forms: dict[str, Forms], level: int) -> list[list[s
 
 
 def _forms(graph: RawGraph, standardize: bool) -> Forms:
-    """Return canonical SMILES of a molecule, one for each of `KINDS`; None for other graphs."""
+    """Return canonical SMILES of a molecule, one for each of `KINDS`, or None for other graphs."""
     smiles = graph.graph_columns.get("smiles")
     if smiles is None:
         return None
@@ -285,7 +285,7 @@ def leaked(
 ) -> list[DuplicatePair]:
     """Return the graphs of one collection that are in another: pairs (of the first, of the second).
 
-    With `eps`, all pairs up to that distance; without, only isomorphic and undecided ones. The `kind` of a
+    With `eps`, all pairs up to that distance. Otherwise, only isomorphic and undecided ones. The `kind` of a
     pair tells stereoisomers and isotopologues from identical molecules. Other parameters are those of
     `near_duplicates`.
 

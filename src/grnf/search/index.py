@@ -570,7 +570,8 @@ class GraphIndex:
                 bounds = self._upper_bounds(queries, at, positions)
                 found = map(partial(distance, z, **precision), vectors)
                 ends = [
-                    replace(d, upper=bound).interval(level) for d, bound in zip(found, bounds, strict=True)
+                    replace(d, upper=partial(float, bound)).interval(level)
+                    for d, bound in zip(found, bounds, strict=True)
                 ]
                 intervals.append(np.array(ends).reshape(-1, 2))
         return Hits(
@@ -582,12 +583,13 @@ class GraphIndex:
             intervals if level is not None else None,
         )
 
-    def _upper_bounds(self, queries: Collection, at: int, positions: IntArray) -> list[Any]:
-        """Return functions that bound d_P^2 of a query and each hit from above, None without graphs."""
-        if not self.keep_graphs or queries.graphs is None or not hasattr(self.transformer, "_upper_bound"):
-            return [None] * len(positions)
-        graphs = (self._segments.graph(int(position)) for position in positions)
-        return [partial(self.transformer._upper_bound, queries.graphs[at], graph) for graph in graphs]
+    def _upper_bounds(self, queries: Collection, at: int, positions: IntArray) -> FloatArray:
+        """Return what d_P^2 of a query and each hit is at most, infinite without graphs."""
+        known = self.keep_graphs and queries.graphs is not None and hasattr(self.transformer, "_upper_bounds")
+        if not (known and len(positions)):
+            return np.full(len(positions), np.inf)
+        graphs = [self._segments.graph(int(position)) for position in positions]
+        return np.asarray(self.transformer._upper_bounds([queries.graphs[at]], graphs)[0])
 
     def _precision(self) -> dict[str, Any]:
         """Return the properties of the features that intervals need."""

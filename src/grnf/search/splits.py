@@ -152,7 +152,7 @@ def _percent(shares: FloatArray) -> str:
 
 
 def _scaffolds(X: Any) -> IntArray:
-    """Return the number of the Murcko scaffold of each molecule; those without rings share one."""
+    """Return the number of the Murcko scaffold of each molecule. Those without rings share one."""
     from rdkit.Chem import MolFromSmiles
     from rdkit.Chem.Scaffolds import MurckoScaffold
 
@@ -198,7 +198,7 @@ def split_distances(
     distances : array, shape (n,)
         Infinite for graphs of the first part.
     nearest : array of int, shape (n,)
-        Row of the nearest graph of an earlier part; -1 for graphs of the first part.
+        Row of the nearest graph of an earlier part, or -1 for graphs of the first part.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def pick_diverse(
     rows : array of int, shape (n_picks,)
         In the order in which they are picked.
     distances : array, shape (n_picks,)
-        Distance to the nearest of the graphs before; infinite for the first.
+        Distance to the nearest of the graphs before, infinite for the first.
 
     Examples
     --------

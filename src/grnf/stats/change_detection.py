@@ -1,6 +1,6 @@
 """Changes in a stream of graphs, with a bound on the probability of any false alarm, and in a list of graphs.
 
-A detector is saved as one .npz file of plain arrays, of which one is JSON; there is no pickle in it:
+A detector is saved as one .npz file of plain arrays, of which one is JSON. There is no pickle in it:
 
     head                 UTF-8 text: format, version, parameters, seed, counts, alarm, ids, transformer, notes
     scores_*             learned from the reference: mean, axes, deviations, known, units
@@ -109,7 +109,7 @@ BYTES = 2**26
 class Contribution:
     """A graph after the change: its number and id, the factor by which it raised the evidence, and its score.
 
-    `distance` is the mean distance to the nearest graphs of the reference; 1 is typical.
+    `distance` is the mean distance to the nearest graphs of the reference, in units in which 1 is typical.
     """
 
     graph: int
@@ -132,7 +132,7 @@ class Alarm:
         First and last graph that may be it, with a probability of about `confidence`.
     confidence : float
     evidence : float
-        Logarithm of the evidence; the alarm is raised at `threshold`.
+        Logarithm of the evidence. The alarm is raised at `threshold`.
     threshold : float
     score : str
         The score that changed: see `grnf.stats.conformal`, or a direction that earlier graphs showed.
@@ -172,7 +172,7 @@ class Update:
         Numbers in the stream, from 0, and names of the graphs that could be used.
     evidence, pvalues : arrays
         After each graph, the logarithm of the evidence that the stream has changed, and the p-value of "no
-        change until now", valid at any time; NaN with `mean_time`.
+        change until now", valid at any time, or NaN with `mean_time`.
     alarm : Alarm or None
         If it was raised by one of these graphs.
     errors : list of (int, str)
@@ -301,8 +301,8 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         least = 2 * settings["n_neighbors"]
         if len(Z) < least:
             raise GraphError(
-                f"the reference has {len(Z)} graphs; half of them must be n_neighbors="
-                f"{settings['n_neighbors']} or more",
+                f"half of the reference must be n_neighbors={settings['n_neighbors']} graphs or more, got a "
+                f"reference of {len(Z)} graphs",
                 cure=f"Give {least} or more graphs, or a smaller n_neighbors",
             )
         order = page_generator(self.seed_, 0, stream=2).permutation(len(Z))
@@ -554,13 +554,13 @@ def change_points(
     X : collection of graphs of any kind, or array of vectors, shape (n, M)
         In their order in time.
     transformer : GRNF or another object with `transform`, optional
-        Makes vectors of graphs; by default ``GRNF()``.
+        Makes vectors of graphs. By default ``GRNF()``.
     alpha : float, default=0.05
         Probability of finding a change if there is none.
     min_size : int, default=5
         Smallest number of graphs between changes.
     n_resamples : int, default=999
-        Permutations; p-values are multiples of 1 / (n_resamples + 1).
+        Permutations. P-values are multiples of 1 / (n_resamples + 1).
     ids : sequence of str, optional
     random_state : int, numpy Generator or RandomState, optional
 

@@ -142,7 +142,7 @@ def patterns(batch: GraphBatch) -> FloatArray:
 
 
 def with_degrees(batch: GraphBatch) -> GraphBatch:
-    """Return the same graphs with degrees as categories instead of attributes; large ones to a fifth."""
+    """Return the same graphs with degrees as categories, large degrees rounded to a fifth."""
     degree = np.asarray(adjacency(batch, "any").sum(axis=1)).ravel()
     coarse = np.where(degree <= 16, degree, 16 + np.ceil(4 * np.log2(np.maximum(degree, 1) / 16)))
     kinds, place = np.unique(coarse.astype(np.int64), return_inverse=True)

@@ -277,7 +277,7 @@ def evaluate(
 def _separation(
     samples: Sequence[Collection], pooled: Mapping[str, FloatArray], descriptor: GraphDescriptor, seed: int
 ) -> Separation:
-    """Return what a classifier shows; its feature views of graphs are fitted on its training part alone."""
+    """Return what a classifier shows. Its feature views of graphs are fitted on its training part alone."""
     sizes = len(samples[0]), len(samples[1])
     if samples[0].has_vectors or samples[0].batch is None:
         return separate(sizes, lambda _: pooled, seed)
@@ -321,7 +321,7 @@ def _vector_scores(X: FloatArray, Y: FloatArray, k: int, n_bootstraps: int, seed
 def sample_distances(X: FloatArray, Y: FloatArray, n_bootstraps: int, seed: int) -> dict[str, Score]:
     """Return energy distance, MMD^2 (Gaussian kernel) and Frechet distance, with bootstrap intervals.
 
-    The first two have no bias; the width of the kernel is the median distance within the reference Y.
+    The first two have no bias. The width of the kernel is the median distance within the reference Y.
     """
     random = np.random.default_rng([seed, 3])
     some, others = X[random.permutation(len(X))[:MOST]], Y[random.permutation(len(Y))[:MOST]]

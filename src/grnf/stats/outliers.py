@@ -385,7 +385,8 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = clone(self.detector).fit(rows)
         if not (hasattr(fitted, "score_samples") or hasattr(fitted, "decision_function")):
             raise ValueError(
-                f"{type(fitted).__name__} cannot score new samples; LocalOutlierFactor needs novelty=True"
+                f"detector must score new samples, got {type(fitted).__name__}, which cannot. "
+                "LocalOutlierFactor needs novelty=True"
             )
         return fitted
 
@@ -447,7 +448,7 @@ def _report(
     if len(collection):
         # valid for conformal p-values that share held-out scores (Bates and others, 2023)
         full[collection.rows, 3] = false_discovery_control(numbers[:, 1])
-    flagged = full[:, 3] <= fdr * (1 + 1e-12)  # false for NaN; 3 * 0.1 / 3 is a little below 0.1
+    flagged = full[:, 3] <= fdr * (1 + 1e-12)  # false for NaN, and 3 * 0.1 / 3 is a little below 0.1
     smallest = np.isclose(numbers[:, 1], 1 / (1 + n_scores))
     needed = None
     if n_scores and smallest.any() and not flagged.any():
@@ -465,7 +466,7 @@ def _brute(rows: FloatArray) -> NearestNeighbors:
 
 
 def _mean_distance(index: NearestNeighbors, rows: FloatArray, k: int, longest: float) -> FloatArray:
-    """Return the mean distance to the k nearest; a row that is equal does not count.
+    """Return the mean distance to the k nearest. A row that is equal does not count.
 
     `longest` is the largest length of the rows of the index.
     """

@@ -90,7 +90,7 @@ class ViewStatistic:
     ----------
     view : str
     axes : int, optional
-        Number of whitened axes; None for plain vectors.
+        Number of whitened axes, or None for plain vectors.
     width : float, optional
         Of the Gaussian kernel, in medians of the distances.
     statistic, pvalue : float
@@ -199,14 +199,14 @@ def two_sample_test(
 
     Parameters
     ----------
-    X, Y : collections of graphs of any kind; arrays of vectors, shape (n, M); or dicts from view to array
+    X, Y : collections of graphs of any kind, arrays of vectors, shape (n, M), or dicts from view to array
     views : "auto", transformer, or dict of transformers, default="auto"
         Make vectors of graphs, as in `GraphDescriptor`.
     statistic : "energy", "mmd" or "linear", default="energy"
-        Energy distance; MMD^2 with Gaussian kernels of several widths; or distances of mean vectors, whose
+        Energy distance, MMD^2 with Gaussian kernels of several widths, or distances of mean vectors, whose
         cost is linear in the number of graphs.
     axes : sequence of int, default=(8, 16, 32, 64)
-        Numbers of whitened axes to test, in addition to plain vectors; at most a third of the number of
+        Numbers of whitened axes to test, in addition to plain vectors. At most a third of the number of
         graphs. Empty: plain vectors only.
     n_resamples : int, default=999
         Permutations.
@@ -216,7 +216,7 @@ def two_sample_test(
         Features of each view.
     n_witnesses : int, default=5
     ids : pair of sequences of str, optional
-        Names of the graphs; by default their own, or their numbers.
+        Names of the graphs. By default their own, or their numbers.
     random_state : int, numpy Generator or RandomState, optional
         Of features, permutations and bootstrap samples.
 
@@ -299,7 +299,7 @@ def compare_samples(
     seed: int = 0,
     **settings: Any,
 ) -> PermutationTestResult:
-    """Test two samples that `pooled_views` returned; the settings are parameters of `two_sample_test`."""
+    """Test two samples that `pooled_views` returned. The settings are parameters of `two_sample_test`."""
     sizes = tuple(map(len, samples))
     result, rows, division = permutation_test(pooled, sizes, descriptor, seed=seed, **settings)
     strongest = rows[result.strongest.view]
@@ -376,7 +376,7 @@ def _keys(view: str, rows: PooledRows, statistic: str) -> list[tuple[str, int | 
 def pooled_statistics(rows: PooledRows, statistic: str, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the values of all statistics for all weights, and by how much equal ones may differ by rounding.
 
-    Weights, of shape (contrasts, N, divisions), sum to 0 over the N graphs; values are summed over contrasts.
+    Weights, of shape (contrasts, N, divisions), sum to 0 over the N graphs. Values are summed over contrasts.
 
     Examples
     --------
@@ -483,9 +483,9 @@ class Divisions:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)[self.order]
 
     def weights(self) -> Iterator[FloatArray]:
-        """Yield weights, shape (samples or 1, N, divisions), some at a time; the first is the observed one.
+        """Yield weights, shape (samples or 1, N, divisions), some at a time. The first is the observed one.
 
-        The weights of sample g are 1 / n_g on its own graphs less 1 / N on all, times sqrt(n_g); for two
+        The weights of sample g are 1 / n_g on its own graphs less 1 / N on all, times sqrt(n_g). For two
         samples one difference of means is enough. They sum to 0 over the graphs.
         """
         random, labels = np.random.default_rng([self.seed, 1]), self.labels
@@ -593,7 +593,7 @@ def percentile_score(value: float, resampled: FloatArray) -> Score:
 def energy_distance(D: Any, of_x: FloatArray, of_y: FloatArray) -> FloatArray:
     """Return 2 mean d(x, y) - mean d(x, x') - mean d(y, y') for each column of counts, without bias.
 
-    D has distances, those of the first sample first; or -k for MMD^2 with a kernel k. The counts, of shapes
+    D has distances, those of the first sample first, or -k for MMD^2 with a kernel k. The counts, of shapes
     (m, resamples) and (n, resamples), are how often each graph occurs. Pairs of a graph with itself, or with
     its own copy in a resample, do not count.
     """
@@ -654,7 +654,7 @@ class Witness:
 
 
 def effect_of(view: str, Z: FloatArray, sizes: Sequence[int], paired: bool, seed: int) -> Effect:
-    """Return the energy distance of pooled vectors, with error bars; of a random subset if there are many."""
+    """Return the energy distance of pooled vectors, or of a random subset of many, with error bars."""
     random = np.random.default_rng([seed, 2])
     m, n = sizes
     first = random.permutation(m)[:MOST]
