@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from grnf._utils.result_tables import write_table
+from grnf._utils.result_tables import html_table, write_table
 from grnf._utils.rules import Bool, Int, OneOf, Real, checked
 from grnf._utils.running import progress
 from grnf.collection import Collection, vectors_of
@@ -100,6 +100,9 @@ class Hits:
         names += [] if self.standard_errors is None else ["standard_error"]
         names += [] if self.intervals is None else ["low", "high"]
         return names + ([] if self.status is None else ["status"])
+
+    def _repr_html_(self) -> str:
+        return html_table(self.columns, self.records(), f"Hits of {len(self):,} queries")
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the table as .csv, .json (a list of objects) or .parquet, all or nothing.
@@ -312,6 +315,11 @@ class GraphIndex:
     def __repr__(self) -> str:
         source = type(self.transformer).__name__ if self.transformer is not None else "vectors"
         return f"GraphIndex({len(self)} graphs, {self.n_components_} numbers each, {source}, {self.space})"
+
+    def _repr_html_(self) -> str:
+        made = "given vectors" if self.transformer is None else repr(self.transformer)
+        values = {"graphs": len(self), "features": self.n_components_, "vectors": made, "space": self.space}
+        return html_table(values, [values], "GraphIndex")
 
     def kneighbors(
         self, X: Any, n_neighbors: int = 5, return_distance: bool = True

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from grnf._utils.random import draw_seed
+from grnf._utils.result_tables import html_table
 from grnf._utils.rules import Int, OneOf, checked
 from grnf._version import __version__
 from grnf.collection import Collection
@@ -150,6 +151,10 @@ class Evaluation:
 
     def __str__(self) -> str:
         return self.to_table()
+
+    def _repr_html_(self) -> str:
+        records = [{"score": name, **vars(score)} for name, score in self.scores.items()]
+        return html_table(["score", "value", "low", "high"], records, "\n".join(self.notes()))
 
     def notes(self) -> list[str]:
         """Return sizes, verdicts and settings, a line each.

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.arrays import conformal_pvalues
 from grnf._utils.random import SEED_RULES, draw_seed, page_generator
+from grnf._utils.result_tables import html_table
 from grnf._utils.rules import Int, OneOf, Real, Table, checked, checked_parameters
 from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
@@ -78,6 +79,10 @@ class OutlierReport:
     needed: int | None = None
 
     columns: ClassVar[list[str]] = ["id", "score", "pvalue", "adjusted", "outlier", "nearest", "distance"]
+
+    def _repr_html_(self) -> str:
+        count = int(self.outliers.sum())
+        return html_table(self.columns, self.records(), f"{count:,} outliers among {len(self.ids):,} graphs")
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a row of a table for each graph.

@@ -31,6 +31,7 @@ from scipy.special import gammaincc, logsumexp
 from scipy.stats import binomtest
 
 from grnf._utils.random import draw_seed
+from grnf._utils.result_tables import html_table
 from grnf._utils.rules import Bool, Int, OneOf, checked
 from grnf._version import __version__
 from grnf.collection import Collection
@@ -153,6 +154,10 @@ class PermutationTestResult:
     effect: Effect | None = None
     witnesses_x: list[Witness] = field(default_factory=list)
     witnesses_y: list[Witness] = field(default_factory=list)
+
+    def _repr_html_(self) -> str:
+        columns = ["view", "axes", "width", "statistic", "pvalue"]
+        return html_table(columns, map(vars, self.views), str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON.
