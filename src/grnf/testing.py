@@ -44,6 +44,16 @@ def assert_invariant(
     random_state : int, optional
         Seed of the permutations.
 
+    Returns
+    -------
+    float
+        The largest error, relative to the largest entry of the vectors.
+
+    Raises
+    ------
+    AssertionError
+        If it is larger than `rtol`.
+
     Examples
     --------
     >>> assert_invariant(lambda graphs: np.array([[g.n_edges] for g in graphs]), [Graph(3, [(0, 1)])])
@@ -80,6 +90,11 @@ def check_graph_transformer(transformer: Any) -> None:
     ----------
     transformer : estimator
         With a fixed `random_state` if it has one, since results are compared.
+
+    Raises
+    ------
+    AssertionError
+        With the check that failed.
 
     Examples
     --------

@@ -78,6 +78,16 @@ class Evaluation:
         Generated graphs that may be duplicates, which was not decided; they count as new.
     protocol : dict
         All settings that are needed to repeat the evaluation.
+
+    Examples
+    --------
+    >>> from grnf.datasets import make_sbm
+    >>> graphs, _ = make_sbm(60, random_state=0)
+    >>> result = evaluate(graphs[:30], graphs[30:], n_components=32, n_bootstraps=50, random_state=0)
+    >>> print(result.to_table("markdown").splitlines()[0])
+    | score | better | value | 95 % interval | reference halves |
+    >>> result.notes()[0], len(result.to_dict()["scores"])
+    ('30 generated, 30 reference graphs', 11)
     """
 
     scores: dict[str, Score]
@@ -105,7 +115,12 @@ class Evaluation:
         return self.scores[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return plain values, for JSON.
+
+        Returns
+        -------
+        dict
+        """
         scores = {
             name: {key: None if each is None or isnan(each) else each for key, each in vars(score).items()}
             for name, score in self.scores.items()
@@ -122,7 +137,16 @@ class Evaluation:
         }
 
     def to_table(self, format: str = "text") -> str:
-        """Return the scores as a table: "text", "markdown", "latex" or "csv"."""
+        """Return the scores as a table: "text", "markdown", "latex" or "csv".
+
+        Parameters
+        ----------
+        format : "text", "markdown", "latex" or "csv", default="text"
+
+        Returns
+        -------
+        str
+        """
         return table(self.scores, self.notes(), format)
 
     def __str__(self) -> str:
@@ -133,7 +157,12 @@ class Evaluation:
         return html_table(["score", "value", "low", "high"], records, "\n".join(self.notes()))
 
     def notes(self) -> list[str]:
-        """Return sizes, verdicts and settings, a line each."""
+        """Return sizes, verdicts and settings, a line each.
+
+        Returns
+        -------
+        list of str
+        """
         sizes, made = self.protocol["sizes"], self.protocol["descriptor"]
         features = f"; M = {made['n_components']} features each" if "n_components" in made else ""
         how = f"{self.test.n_resamples:,} permutations; largest effect: {self.test.strongest}"
@@ -189,6 +218,10 @@ def evaluate(
     n_components : int, default=512
         Features of each view.
     random_state : int, numpy Generator or RandomState, optional
+
+    Returns
+    -------
+    Evaluation
 
     Examples
     --------
