@@ -130,7 +130,7 @@ def rename(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> No
 
 
 def try_lock(descriptor: int) -> bool | None:
-    """Try to lock an open file; False if another process has it locked, None if there are no locks here."""
+    """Try to lock an open file. Return False if another process has it locked, None if there are no locks."""
     try:
         if sys.platform == "win32":
             os.lseek(descriptor, FAR, os.SEEK_SET)

@@ -50,7 +50,7 @@ def batch_from_pyg(graphs: Sequence[Any]) -> RawBatch:
 
 
 def batch_from_dicts(graphs: Sequence[Mapping[str, Any]]) -> RawBatch:
-    """Convert dictionaries of arrays with the names of PyTorch Geometric; edge_index is required.
+    """Convert dictionaries of arrays with the names of PyTorch Geometric. `edge_index` is required.
 
     node_feat and edge_feat are other names of x and edge_attr.
 
@@ -152,7 +152,7 @@ def _is_uniform(tensors: list[Any], counts: IntArray) -> bool:
 
 
 def _stacked(tensors: Sequence[Any], name: str, axis: int = 0) -> npt.NDArray[Any]:
-    """Concatenate tensors; numpy concatenates arrays."""
+    """Concatenate tensors or numpy arrays."""
     torch = sys.modules.get("torch")
     if torch is None or not all(hasattr(tensor, "detach") for tensor in tensors):
         return np.concatenate([as_numbers(tensor, name) for tensor in tensors], axis=axis)

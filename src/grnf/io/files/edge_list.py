@@ -25,13 +25,13 @@ HEADER = re.compile(r"# grnf: (\d{1,18}) nodes(, directed)?$")
 
 
 def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[RawGraph]:
-    """Yield the graph of an edge list; nodes are numbered in the order in which the file names them.
+    """Yield the graph of an edge list. Nodes are numbered in the order in which the file names them.
 
     Parameters
     ----------
     source : File
     directed : bool, optional
-        Whether edges have a direction; by default as the comment of the file tells, or undirected.
+        Whether edges have a direction. By default as the comment of the file tells, or undirected.
     """
     ends, weights = array("q"), array("d")
     numbers: dict[str, int] = {}
@@ -77,7 +77,7 @@ def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[Ra
 
 
 def _fields(text: str) -> list[str]:
-    """Split at blanks and commas; a comment stays one field."""
+    """Split at blanks and commas. A comment stays one field."""
     return [text.strip()] if text.lstrip()[:1] in ("#", "%") else text.replace(",", " ").split()
 
 

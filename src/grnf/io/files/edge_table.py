@@ -1,4 +1,4 @@
-"""Tables of edges, CSV or Parquet: graph_id, source, target and attributes; a second table for nodes.
+"""Tables of edges, CSV or Parquet: graph_id, source, target and attributes. A second table for nodes.
 
 Without a column of graphs the table is one graph. Ids of nodes may repeat from graph to graph. Isolated nodes
 and node attributes need the node table: a file NAME.nodes.csv next to NAME.csv, or another one. A column
@@ -118,7 +118,7 @@ class _Table:
                 yield name or ONLY, rows.part(own[0], own[-1] + 1)
 
     def names(self, rows: Rows, role: str) -> list[str]:
-        """Return the ids of nodes in a column; texts are compared unchanged."""
+        """Return the ids of nodes in a column. Texts are compared unchanged."""
         names = [_identifier(value) for value in rows.columns[self.roles[role]]]
         if None in names:
             where = rows.where(names.index(None))
@@ -389,7 +389,7 @@ def _check_names(names: list[str], reserved: Sequence[str]) -> None:
 
 
 def write_rows(path: Path, kinds: dict[str, set[type]], rows: Iterator[dict[str, Any]]) -> None:
-    """Write CSV, TSV or Parquet by the suffix; `kinds` has the types of values in each column."""
+    """Write CSV, TSV or Parquet by the suffix. `kinds` has the types of values in each column."""
     with open_sink(path) as file:
         if is_parquet(File(path)):
             _write_parquet(file, kinds, rows)

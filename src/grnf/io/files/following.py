@@ -81,11 +81,11 @@ def follow_graphs(
     Parameters
     ----------
     path : str
-        A file or pipe; "-" for standard input.
+        A file or pipe. "-" for standard input.
     format : str
         One of `LINE_FORMATS`.
     start : Position, optional
-        Where to start; standard input and pipes are taken to begin there.
+        Where to start. Standard input and pipes are taken to begin there.
     follow : bool, default=False
         Wait for more at the end of a file.
     block_size : int, default=256
@@ -179,7 +179,7 @@ def _digest(data: bytes) -> str:
 
 
 def _digest_of(file: Any, offset: int) -> str:
-    """Return the digest of the bytes before a position; standard input and pipes have none."""
+    """Return the digest of the bytes before a position. Standard input and pipes have none."""
     if file is sys.stdin.buffer or not Path(file.name).is_file():
         return ""
     with open(file.name, "rb") as again:

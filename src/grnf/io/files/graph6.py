@@ -124,7 +124,7 @@ def _sparse_edges(n_nodes: int, bits: BoolArray) -> IntArray:
 
 
 def read_graph6(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of a file, line by line; empty lines and lone headers are passed over."""
+    """Yield the graphs of a file, line by line. Empty lines and lone headers are passed over."""
     records = (record for record in line_records(source, LONGEST_RECORD) if record[2] not in HEADERS)
     return each_record(records, parse_graph6, on_error)
 
@@ -155,7 +155,7 @@ def _entries(array: ArrayStream) -> Iterator[bytes]:
 
 
 def _as_bytes(texts: npt.NDArray[Any]) -> npt.NDArray[np.bytes_]:
-    """Return texts as bytes; a character beyond 255 becomes 255, which graph6 does not use either."""
+    """Return texts as bytes. A character beyond 255 becomes 255, which graph6 does not use either."""
     width = texts.dtype.itemsize // 4
     if texts.dtype.kind == "S" or not width:
         return texts.astype("S")

@@ -78,7 +78,7 @@ def _with_floats(value: Any) -> Any:
 
 
 def _prefix(file: File, ijson: Any) -> str | None:
-    """Return where the graphs of a document are, as ijson calls it; None if it is one graph."""
+    """Return where the graphs of a document are, as ijson calls it, or None if it is one graph."""
     with file.open() as stream:
         depth = 0
         try:

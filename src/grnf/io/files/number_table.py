@@ -92,7 +92,7 @@ class _Layout(NamedTuple):
 
 
 def _layout(source: File) -> tuple[_Layout, Iterator[tuple[int, list[str]]]]:
-    """Look at the first two rows; also return the rows of numbers."""
+    """Look at the first two rows. Also return the rows of numbers."""
     rows = _rows(source)
     head = list(islice(rows, 2))
     if not head:

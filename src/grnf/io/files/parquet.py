@@ -51,7 +51,7 @@ def graphs_of_rows(batch: Any, name: str, first: int, on_error: OnError) -> Bloc
 
 
 def _together(batch: Any) -> RawBatch | None:
-    """Return the graphs of rows that have the same `grnf_columns`; None if they must be read one by one."""
+    """Return the graphs of rows with the same `grnf_columns`, or None if they must be read one by one."""
     try:
         return _graph_rows(batch).batch()
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, NotImplementedError):

@@ -88,7 +88,7 @@ def graph_of_columns(
     new_nodes: bool = False,
     widths: Mapping[str, Mapping[str, int]] | None = None,
 ) -> RawGraph:
-    """Return the graph of named nodes and edges between names; other parameters as in `graph_of_rows`."""
+    """Return the graph of named nodes and edges between names. For other parameters see `graph_of_rows`."""
     numbers: dict[Hashable, int] = {}
     for name in names:
         if name in numbers:
@@ -222,7 +222,7 @@ def part_widths(columns: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _with_vectors(columns: Mapping[str, npt.NDArray[Any]], widths: Mapping[str, int]) -> dict[str, Any]:
-    """Put the parts of vectors of these widths together again; absent parts are missing values.
+    """Put the parts of vectors of these widths together again. Absent parts are missing values.
 
     Parts that do not go together, of numbers and of texts, stay apart.
     """
@@ -262,7 +262,7 @@ def check_names(names: Collection[str], reserved: Collection[str], kind: str) ->
 
 
 def number(text: str) -> Any:
-    """Return the number that a text represents, or the text; None if it is empty."""
+    """Return the number that a text represents, or the text, or None if it is empty."""
     if not text:
         return None
     if text[-1] not in "0123456789.fnyFNY" or "_" in text:

@@ -1,4 +1,4 @@
-"""Writing graphs in any format, all or nothing; what the format cannot carry is refused by default."""
+"""Writing graphs in any format, all or nothing. What the format cannot carry is refused by default."""
 
 from __future__ import annotations
 
@@ -36,9 +36,14 @@ def write_graphs(
     graphs : iterable of RawGraph or Graph
         Taken one after another, so that more graphs than fit in memory can be converted.
     format : str, optional
-        A name in `FORMATS`; by default guessed from the suffix.
+        A name in `FORMATS`. By default guessed from the suffix.
     lossy : bool, default=False
         Leave out attributes, targets and directions that the format cannot carry, instead of refusing.
+
+    Returns
+    -------
+    int
+        Number of graphs that were written.
 
     Examples
     --------
