@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["distances"]
 
 ZERO, MOST_ZEROS = 1e-6, 1_000
-"""Distances below this are 0; pairs of such that are tested for isomorphism."""
+"""Distances below the first count as 0. The second is the number of such pairs that are tested."""
 BYTES_OF_ROWS = 2**25
 """Size of the rows of the matrix that are held in memory at a time."""
 
 
 @dataclass(frozen=True)
 class Matrix(Output):
-    """Where `grnf distances` writes."""
+    """Output options of `grnf distances`."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".npy", ".csv")
 
@@ -42,7 +43,7 @@ class Matrix(Output):
         Option(
             "--output",
             "-o",
-            help="File to write: .npy or .csv; for --nearest and --pairs .csv, .json or .parquet. - for "
+            help="File to write: .npy or .csv, or with --nearest and --pairs .csv, .json or .parquet. - for "
             "standard output.",
         ),
     ] = "-"
@@ -51,7 +52,7 @@ class Matrix(Output):
 def distances(
     source: Sample,
     other: Annotated[
-        str | None, Argument(help="Graphs or vectors to compare with; by default SOURCE itself.")
+        str | None, Argument(help="Graphs or vectors to compare with. By default SOURCE itself.")
     ] = None,
     *,
     kernel: Annotated[
@@ -110,6 +111,8 @@ def distances(
         rows = _noting_zeros(rows, first is second, zeros)
     if pairs is not None:
         columns = ["graph_1", "graph_2", name, *([] if confidence is None else ["low", "high", "method"])]
+        if confidence is not None and not kernel and "-" not in names:
+            first, second = (_with_graphs(collection, reading, run) for collection in (first, second))
         out.write(columns, _pairs(pairs, first, second, name, confidence, zeros), run.as_json)
     elif nearest is not None:
         records = _nearest(rows, first, second, name, nearest)
@@ -256,6 +259,14 @@ def _nearest(
                 yield {"graph_id": first.ids[number], "rank": rank, "neighbor": neighbor, name: value}
 
 
+def _with_graphs(collection: Collection, reading: Input, run: Run) -> Collection:
+    """Read the graphs of vectors that were made of a file, for the upper bounds of distances."""
+    graphs = reading.collection(collection.name, run)
+    if graphs.graphs is None or graphs.ids != collection.ids:
+        return collection
+    return replace(collection, graphs=list(graphs.graphs))
+
+
 def _pairs(
     path: Path,
     first: Collection,
@@ -264,7 +275,7 @@ def _pairs(
     confidence: float | None,
     zeros: set[tuple[int, int]],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the values of the pairs in a file, with intervals of this confidence; note those that are 0."""
+    """Yield the values of the pairs in a file, with intervals of this confidence, and note zeros."""
     from grnf import metric
 
     precision = {}
@@ -289,6 +300,9 @@ def _pairs(
         if name == "distance" and value is not None and value.value < ZERO and len(zeros) < MOST_ZEROS:
             zeros.add((i, j))
         record = {"graph_1": ids[0], "graph_2": ids[1], name: None if value is None else value.value}
+        if isinstance(value, metric.DistanceEstimate) and first.graphs and second.graphs:
+            graphs = first.graphs[i], second.graphs[j]
+            value = replace(value, upper=partial(first.transformer._upper_bound, *graphs))
         if confidence is not None:
             method = "betting" if math.isfinite(precision["largest_term"]) else "clt"
             low, high = (None, None) if value is None else value.interval(confidence, method)
@@ -305,7 +319,7 @@ def _read_pairs(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _rows_of_ids(collection: Collection) -> dict[str, int]:
-    """Return the row of each id; -1 for ids that several graphs share."""
+    """Return the row of each id, -1 for ids that several graphs share."""
     rows: dict[str, int] = {}
     for row, graph_id in enumerate(collection.ids):
         rows[graph_id] = -1 if graph_id in rows else row

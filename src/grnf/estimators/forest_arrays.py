@@ -15,7 +15,7 @@ __all__ = ["ForestArrays"]
 class ForestArrays:
     """The nodes of all trees of a fitted forest of scikit-learn, one after the other.
 
-    Node i of a tree goes on to `left` if x[feature] <= threshold, otherwise to `right`; leaves have -1.
+    The next node in a tree is `left` if x[feature] <= threshold, otherwise `right`. Leaves have -1.
     `values` has the mean target of each node, or the shares of `classes_`.
     """
 
@@ -32,7 +32,7 @@ class ForestArrays:
             self.classes_ = forest.classes_
 
     def check(self) -> None:
-        """Refuse arrays of a file that do not fit together; every step of a tree must lead further."""
+        """Refuse arrays of a file that do not fit together. Every step of a tree must lead further."""
         count = len(self.left)
         sizes = {len(values) for values in (self.right, self.feature, self.threshold, self.values)}
         kinds = {array.dtype.kind for array in (self.first, self.left, self.right, self.feature)}
@@ -47,7 +47,7 @@ class ForestArrays:
             if (inner & ((child <= place) | (child >= size))).any():
                 raise ValueError("a branch of a tree leads nowhere")
         if (inner & ((self.feature < 0) | (self.feature >= self.n_features))).any():
-            raise ValueError("a tree uses a feature that there is not")
+            raise ValueError("a tree uses an unknown feature")
         if hasattr(self, "classes_") and self.values.shape[1] != len(self.classes_):
             raise ValueError("the trees do not fit to the classes")
 

@@ -3,7 +3,7 @@
     model.json      format, version, parameters, the views and the estimators, and SHA-256 of each array
     0.npy, 1.npy    the arrays
 
-Objects are stored as the name of their class and their attributes; only the classes of `CLASSES` are made
+Objects are stored as the name of their class and their attributes. Only the classes of `CLASSES` are made
 again. Members are not compressed, so that a file cannot hold more than its size.
 """
 
@@ -122,7 +122,7 @@ def _model_state(model: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
 
 
 def _plain(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
-    """Return a value as JSON; arrays are added to a list."""
+    """Return a value as JSON. Arrays are added to a list."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -171,8 +171,8 @@ def load_models(path: str | os.PathLike[str]) -> list[Any]:
             head = parse_json(archive.read(HEAD), path)
             if isinstance(head, dict) and head.get("format") == FORMAT and head.get("version") != VERSION:
                 raise GraphError(
-                    f"the file has version {head.get('version')!r:.20} of the format, written by grnf "
-                    f"{head.get('grnf')!s:.20}; grnf {__version__} reads version {VERSION}",
+                    f"the format must have version {VERSION}, which grnf {__version__} reads, got version "
+                    f"{head.get('version')!r:.20}, written by grnf {head.get('grnf')!s:.20}",
                     where=os.fspath(path),
                     cure="Use that version of grnf, or train the model again",
                 )
@@ -190,7 +190,7 @@ def load_models(path: str | os.PathLike[str]) -> list[Any]:
 
 
 def _array(data: bytes, digest: str) -> npt.NDArray[Any]:
-    """Return an array of a .npy file with a given checksum; nothing is allocated beyond its bytes."""
+    """Return an array of a .npy file with a given checksum. Nothing is allocated beyond its bytes."""
     if hashlib.sha256(data).hexdigest() != digest:
         raise ValueError("an array has another checksum than it should")
     file = io.BytesIO(data)
@@ -215,7 +215,7 @@ def _restored(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     if "array" in value:
         return arrays[Int(0, len(arrays) - 1).take(value["array"])]
     if "names" in value:
-        if value["mixed"]:
+        if value.get("mixed"):
             return np.array([LABEL.take(name) for name in value["names"]], dtype=object)
         return np.array([TEXT.take(name) for name in value["names"]])
     if "ones" in value:
@@ -226,6 +226,8 @@ def _restored(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     if "dict" in value:
         return {key: _restored(entry, arrays) for key, entry in value["dict"].items()}
     if "joint" in value:
+        if isinstance(value["joint"], str):  # in the first files, axes are part of the text
+            return JointFeatures.from_json(value["joint"])
         state = dict(value["joint"])
         axes = [Axes.of_compact(*parts).to_text() for parts in _restored(state["fitted"]["axes"], arrays)]
         state["fitted"] = {**state["fitted"], "axes": axes}
@@ -241,7 +243,7 @@ def _restored(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
 
 
 def _ones(indptr: Any, indices: Any, width: Any) -> sp.csr_array:
-    """Return a sparse matrix of ones; compiled code uses the positions, so they are checked."""
+    """Return a sparse matrix of ones. Compiled code uses the positions, so they are checked."""
     width = Int(0, 2**40).take(width)
     good = indptr.ndim == indices.ndim == 1 and indptr.dtype.kind == indices.dtype.kind == "i"
     good = good and len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(indices)
