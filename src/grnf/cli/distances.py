@@ -196,7 +196,7 @@ def _report_zeros(
     from grnf.estimators import GRNF
 
     fitted = GRNF(1).fit([graph for side in chosen for graph in side.values()])
-    found = [(i, j) for i, j in sorted(zeros) if fitted.are_different(chosen[0][i], chosen[1][j])]
+    found = [(i, j) for i, j in sorted(zeros) if fitted._are_different(chosen[0][i], chosen[1][j])]
     if found:
         first, second = sides[0].ids[found[0][0]], sides[1].ids[found[0][1]]
         run.note(

@@ -958,7 +958,7 @@ class GRNF(FeatureTransformer):
         if precision == "marginal":
             return marginal_estimate(self.hidden_sums([g1, g2]), self.activation)
         estimate = super().distance(g1, g2)
-        if estimate.value < ZERO and self.are_different(g1, g2):
+        if estimate.value < ZERO and self._are_different(g1, g2):
             warnings.warn(
                 "the distance is 0, but the graphs are not isomorphic. A larger order, for example "
                 "orders={1: 1/3, 2: 1/3, 3: 1/3}, or Individualize may distinguish them",
@@ -967,7 +967,7 @@ class GRNF(FeatureTransformer):
             )
         return replace(estimate, upper=partial(self._upper_bound, g1, g2))
 
-    def are_different(self, g1: Any, g2: Any) -> bool:
+    def _are_different(self, g1: Any, g2: Any) -> bool:
         """Return whether two graphs of at most 100 nodes are certainly not isomorphic."""
         batch = self._batch([g1, g2])
         return batch.sizes.max() <= MOST_COMPARED and compare_graphs(batch[0], batch[1]) == "different"

@@ -255,7 +255,23 @@ class Calibrated:
         return values
 
     def single_targets(self) -> list[Self]:
-        """Return a model for each target, all with the same features. A model with one target returns itself."""
+        """Return a model for each target, all with the same features.
+
+        Returns
+        -------
+        list of models
+            Copies that predict a single target, or the model itself if it has one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from grnf import GRNFRegressor
+        >>> smiles = ["C" * n for n in range(1, 21)]
+        >>> y = np.column_stack([np.arange(20.0), -np.arange(20.0)])
+        >>> model = GRNFRegressor(32, random_state=0).fit(smiles, y)
+        >>> [one.predict(smiles).shape for one in model.single_targets()]
+        [(20,), (20,)]
+        """
         if not isinstance(self._calibrated()[1], list):
             return [self]
         models = []
