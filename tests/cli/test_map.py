@@ -23,7 +23,7 @@ def test_map_of_a_benchmark_set(call, tu, tmp_path):
     assert "<title>A &lt;set&gt;</title>" in html
     assert meta_of(html)["columns"][0]["name"] == "label"
     assert (meta_of(html)["k"], meta_of(html)["n"]) == (3, 25)
-    assert (meta_of(html)["bars"], meta_of(html)["title"]) == ("none", "distance of JointFeatures")
+    assert (meta_of(html)["bars"], meta_of(html)["title"]) == (0, "distance of JointFeatures")
     again = call("map", tu, "-o", page)
     assert (again.returncode, "--force" in again.stderr) == (1, True)
 
@@ -39,7 +39,7 @@ def test_columns_of_a_table_are_colors(call, tmp_path):
     assert answer["left_out"] > 0
     html = page.read_text(encoding="utf-8")
     meta = meta_of(html)
-    assert (meta["bars"], meta["title"]) == ("errors", "d_P with standard errors")
+    assert (meta["bars"], meta["title"]) == (1, "d_P with standard errors")
     assert "aspirin" in json.loads(parts_of(html)["ids"])
     assert meta["columns"][meta["first"]]["name"] == "target"
     assert meta["texts"] == ["smiles"]

@@ -548,7 +548,7 @@ def _meta(graph_map: GraphMap, columns: list[dict[str, Any]]) -> dict[str, Any]:
         "k": graph_map.nearest.rows.shape[1],
         "errors": graph_map.nearest.words,
         "title": _distance_words(graph_map),
-        "bars": "none" if not estimated else "errors" if confidence is None else "intervals",
+        "bars": 0 if not estimated else 1 if confidence is None else 2,  # none, errors, intervals
         "mappings": graph_map.mappings is not None,
         "noMarks": graph_map.why_no_marks,
         "about": graph_map.about,

@@ -720,7 +720,7 @@ async function choose(i) {
     const bar = element("div", "", {className: "bar"}), range = element("i"), needle = element("b");
     range.style.left = 100 * hit.low / most + "%"; range.style.width = Math.max(1, 100 * (hit.high - hit.low) / most) + "%";
     needle.style.left = 100 * hit.d / most + "%"; bar.append(range, needle);
-    const errors = {none: "", errors: `± ${length(hit.high - hit.d)}`, intervals: `${length(hit.low)} to ${length(hit.high)}`}[meta.bars];
+    const errors = ["", `± ${length(hit.high - hit.d)}`, `${length(hit.low)} to ${length(hit.high)}`][meta.bars];
     button.append(element("canvas"), element("span", `${j + 1}  ${ids[hit.i]}`), element("span", `d ${length(hit.d)}`), element("span", errors));
     const value = element("span", "", {className: "value"});
     if (color) value.append(spotOf(hex(colorOf(hit.i))), valueText(color, hit.i));
