@@ -154,6 +154,11 @@ def load_tu(
     download : bool, default=True
         Whether to download a dataset that is not in that folder.
 
+    Returns
+    -------
+    TUDataset
+        With `graphs`, `y`, `node_columns` and `edge_columns`.
+
     Examples
     --------
     >>> load_tu("ENZYMES").graphs  # doctest: +SKIP
@@ -210,11 +215,17 @@ def load_folds(
     ----------
     name : str
         NCI1, PROTEINS, ENZYMES, IMDB-BINARY, IMDB-MULTI or COLLAB.
-    data, download
+    data : path, optional
         As in `load_tu`. The files are splits/KIND/NAME_splits.json (or KIND/NAME_splits.json).
     kind : "CHEMICAL", "COLLABORATIVE_1" or "COLLABORATIVE_DEGREE", optional
         By default that of the paper's Table 1: CHEMICAL for molecules and proteins, COLLABORATIVE_1 (no node
         attributes) for social networks.
+    download : bool, default=True
+
+    Returns
+    -------
+    list of Fold
+        With `train`, `validation` and `test`, arrays of row numbers.
 
     Examples
     --------

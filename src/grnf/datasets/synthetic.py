@@ -70,12 +70,20 @@ def make_delaunay(
 
     Parameters
     ----------
-    n_graphs, n_nodes, random_state
-        As in `make_sbm`.
+    n_graphs : int, default=600
+        Half of them (rounded up) of class 0.
+    n_nodes : int, default=12
     noise : float, default=1.0
         Standard deviation of the noise on each coordinate.
     separation : float, default=1.5
         How far the seed points of the two classes lie apart.
+    random_state : None, int or numpy Generator
+
+    Returns
+    -------
+    graphs : list of Graph
+        Classes alternate.
+    y : array of int, shape (n_graphs,)
 
     Examples
     --------
@@ -119,6 +127,16 @@ def all_graphs(n_nodes: int, *, connected: bool = False) -> list[Graph]:
 
     Each comes from a graph with a node less by a new node with any neighbors. Of a connected graph some node
     can be removed without disconnecting it.
+
+    Parameters
+    ----------
+    n_nodes : int
+    connected : bool, default=False
+        Only connected graphs.
+
+    Returns
+    -------
+    list of Graph
 
     Examples
     --------

@@ -64,7 +64,7 @@ class WLFingerprint(GraphTransformer):
         Largest depth of the labels.
     counts : bool, default=True
         Use how often each label occurs, not only whether it does.
-    handle_unknown, handle_missing, on_error
+    handle_unknown, handle_missing, on_error : str
         As in `GRNF`.
 
     Attributes
@@ -114,6 +114,16 @@ class WLFingerprint(GraphTransformer):
         ----------
         X : collection of graphs, as in `GRNF.fit`
         y : ignored
+
+        Returns
+        -------
+        self : WLFingerprint
+
+        Examples
+        --------
+        >>> from grnf import WLFingerprint
+        >>> WLFingerprint(256).fit(["CCO"]).transform(["CCN", "CCCl"]).shape
+        (2, 256)
         """
         self._fit_samples(X, y)
         return self
@@ -244,7 +254,7 @@ class JointFeatures(GraphTransformer):
         Seed of the features of GRNF; the fingerprint has no random part.
     n_jobs : int, optional
         Threads, as in `GRNF`.
-    handle_unknown, handle_missing, on_error
+    handle_unknown, handle_missing, on_error : str
         As in `GRNF`.
 
     Attributes
@@ -297,6 +307,17 @@ class JointFeatures(GraphTransformer):
         ----------
         X : collection of graphs, as in `GRNF.fit`
         y : ignored
+
+        Returns
+        -------
+        self : JointFeatures
+
+        Examples
+        --------
+        >>> from grnf import JointFeatures
+        >>> features = JointFeatures(16, random_state=0).fit(["CCO", "CCCO", "CCN", "c1ccccc1"])
+        >>> features.transform(["CCCN"]).shape
+        (1, 16)
         """
         self._fit_samples(X, y)
         return self

@@ -184,6 +184,24 @@ class Calibrated:
         The distance is the mean to the five nearest training graphs in the space of `JointFeatures`. If new
         graphs come from the distribution of the training graphs, a p-value is at most u with a probability of
         about u. A prediction with a small p-value is an extrapolation. NaN for graphs that cannot be used.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n_graphs,)
+
+        Examples
+        --------
+        >>> from grnf import GRNFRegressor, Graph
+        >>> from grnf.datasets import make_sbm
+        >>> graphs, _ = make_sbm(60, random_state=0)
+        >>> model = GRNFRegressor(n_components=32, random_state=0).fit(graphs, [g.n_edges for g in graphs])
+        >>> star = Graph(12, [(0, leaf) for leaf in range(1, 12)])
+        >>> model.applicability([star]).round(3)  # unlike all training graphs
+        array([0.016])
         """
         near, _ = self._calibrated()
         values: FloatArray = self._for_good(X, lambda _, batch: near.pvalues(near.around(batch)[0]))

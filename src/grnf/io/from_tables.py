@@ -40,6 +40,11 @@ def graphs_from_tables(
         (in `edges`) and the id of a node (in `nodes`). Ids of nodes may repeat from graph to graph.
     directed : bool, default=False
 
+    Returns
+    -------
+    RawBatch
+        A sequence of `RawGraph` that every estimator and function takes.
+
     Examples
     --------
     >>> import pandas as pd

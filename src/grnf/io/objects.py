@@ -136,6 +136,10 @@ def to_raw(graph: Any) -> RawGraph:
 
         Attributes without a name are the columns "x" of nodes, "edge_attr" of edges.
 
+    Returns
+    -------
+    RawGraph
+
     Examples
     --------
     >>> to_raw(([[0, 1], [1, 2]],))

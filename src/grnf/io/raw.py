@@ -88,6 +88,11 @@ class RawGraph:
         Label or target of the graph.
     graph_columns : mapping from name to value
         Other values of the graph's table row; they stay with the graph and do not enter its vector.
+
+    Examples
+    --------
+    >>> RawGraph(2, np.array([[0, 1]]), node_columns={"element": np.array(["C", "O"], object)}, graph_id="CO")
+    RawGraph(n_nodes=2, n_edges=1, node_columns=['element'], edge_columns=[], undirected)
     """
 
     n_nodes: int
@@ -109,7 +114,7 @@ class RawGraph:
 
 @dataclass(frozen=True)
 class BadGraph:
-    """Stands for a graph that could not be read, so that output rows stay aligned with input graphs.
+    r"""Stands for a graph that could not be read, so that output rows stay aligned with input graphs.
 
     Parameters
     ----------
@@ -121,6 +126,17 @@ class BadGraph:
         The position, what is wrong, and what to do.
     graph_columns : mapping from name to value
         As in `RawGraph`, as far as they could be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from grnf.io import read_graphs
+    >>> path = Path(tempfile.mkdtemp()) / "molecules.smi"
+    >>> _ = path.write_text("CCO ethanol\nC(C unclosed\n")
+    >>> good, bad = read_graphs(path, on_error="yield")
+    >>> bad.graph_id, bad.index
+    ('unclosed', 1)
     """
 
     graph_id: str | None

@@ -112,6 +112,24 @@ class GraphMap:
     mappings : Mappings, optional
         Correspondences of nodes with the nearest graphs, by which the page marks differences.
     why_no_marks : str
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import grnf
+    >>> from grnf.datasets import make_sbm
+    >>> graphs, y = make_sbm(40, random_state=0)
+    >>> made = grnf.map_graphs(graphs[:30], y[:30], transformer=grnf.GRNF(32, random_state=0), random_state=0)
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> made.write(folder / "map.html")  # to open in a browser
+    >>> made.save(folder / "map.npz")  # to place other graphs on it later
+    >>> grnf.map_graphs(graphs[30:], onto=folder / "map.npz", random_state=0).positions.shape
+    (40, 2)
+    >>> len(grnf.maps.GraphMap.load(folder / "map.npz").ids)
+    30
+    >>> made.html()[:15]
+    '<!doctype html>'
     """
 
     title: str
@@ -137,11 +155,22 @@ class GraphMap:
         return f"GraphMap({self.title!r}, {len(self)} graphs)"
 
     def html(self) -> str:
-        """Return the page."""
+        """Return the page as text.
+
+        Returns
+        -------
+        str
+        """
         return _page(self)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the page, all or nothing."""
+        """Write the page, all or nothing.
+
+        Parameters
+        ----------
+        path : path
+            Name of the file, with the suffix .html.
+        """
         with atomic_write(path) as file:
             file.write(self.html())
 
@@ -154,7 +183,13 @@ class GraphMap:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map as arrays (.npz), for new graphs to be placed on it: `map_graphs(new, onto=path)`."""
+        """Write the map as arrays (.npz), for new graphs to be placed on it: `map_graphs(new, onto=path)`.
+
+        Parameters
+        ----------
+        path : path
+            Name of the file, with the suffix .npz.
+        """
         if not hasattr(self.transformer, "to_json"):
             raise ValueError("only a map made by GRNF can be saved for new graphs")
         head = {
@@ -179,7 +214,16 @@ class GraphMap:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GraphMap:
-        """Load a saved map; neighbors are computed when graphs are added."""
+        """Load a saved map; neighbors are computed when graphs are added.
+
+        Parameters
+        ----------
+        path : path
+
+        Returns
+        -------
+        GraphMap
+        """
         head, arrays = read_arrays(path, "a saved map")
         check_version(head, FORMAT, VERSION, "a saved map", path)
         validate(head, SCHEMA, path)
@@ -262,6 +306,10 @@ def map_graphs(
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Threads that share searches.
+
+    Returns
+    -------
+    GraphMap
 
     Examples
     --------

@@ -68,6 +68,10 @@ def required_dimension(
     variance : float, optional
         Variance of a term, for "chebyshev" and "clt", instead of the largest possible one.
 
+    Returns
+    -------
+    int
+
     Examples
     --------
     >>> required_dimension(0.1, 0.05)
@@ -92,6 +96,24 @@ def error_bound(
     variance: float | None = None,
 ) -> float:
     """Return the error eps that M features keep with probability 1 - delta: `required_dimension` inverted.
+
+    Parameters
+    ----------
+    n_components : int
+        M.
+    delta : float
+        Risk accepted, in (0, 1).
+    bound : "hoeffding", "chebyshev" or "clt"
+    quantity : "distance" or "kernel"
+    activation : str, default="tanh"
+    n_graphs : int, optional
+    variance : float, optional
+        As in `required_dimension`.
+
+    Returns
+    -------
+    float
+        Error of the squared distance (or of the kernel).
 
     Examples
     --------
@@ -130,6 +152,19 @@ def truncation_bias(orders: OrderLaw, kept: Iterable[int], *, activation: str | 
 
     The features left out have probability 1 - P(K), and each would add at most (high - low)^2: 4 C^2 for an
     activation between -C and C.
+
+    Parameters
+    ----------
+    orders : OrderLaw
+        p(k).
+    kept : iterable of int
+        K, the orders that are used.
+    activation : str, default="tanh"
+        The outer activation rho_i.
+
+    Returns
+    -------
+    float
 
     Examples
     --------

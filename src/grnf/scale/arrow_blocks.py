@@ -64,6 +64,8 @@ class BlockEmbedder:
     >>> block = pa.record_batch({"smiles": ["CO", "not a molecule"]})
     >>> BlockEmbedder(GRNF(4, random_state=0), on_error="nan")(block).column("error").is_valid().to_pylist()
     [False, True]
+    >>> embed.schema(block.schema).names, [part.num_rows for part in embed.each([block.slice(0, 1)])]
+    (['smiles', 'embedding'], [1])
     """
 
     def __init__(
@@ -100,11 +102,29 @@ class BlockEmbedder:
         return self._table(block)
 
     def each(self, blocks: Iterable[Any]) -> Iterator[Any]:
-        """Yield block after block, as Spark's `mapInArrow` and `pyarrow.RecordBatchReader` expect."""
+        """Yield block after block, as Spark's `mapInArrow` and `pyarrow.RecordBatchReader` expect.
+
+        Parameters
+        ----------
+        blocks : iterable of pyarrow.RecordBatch
+
+        Yields
+        ------
+        pyarrow.RecordBatch
+        """
         return map(self, blocks)
 
     def schema(self, given: Any) -> Any:
-        """Return the Arrow schema of what comes out, for blocks of the given schema."""
+        """Return the Arrow schema of what comes out, for blocks of the given schema.
+
+        Parameters
+        ----------
+        given : pyarrow.Schema
+
+        Returns
+        -------
+        pyarrow.Schema
+        """
         import pyarrow as pa
 
         number = pa.from_numpy_dtype(np.dtype(self.transformer.dtype))

@@ -138,6 +138,10 @@ def embed(
     note : callable, optional
         note(text) is called with messages for the user.
 
+    Returns
+    -------
+    Report
+
     Examples
     --------
     >>> import tempfile

@@ -122,6 +122,10 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : collection of graphs of any kind, or array of vectors, shape (n, M)
         y : ignored
+
+        Returns
+        -------
+        self : GraphClusterer
         """
         settings = checked_parameters(self, self._rules)
         _, rows = rows_of(X, self.transformer, settings["space"], self.n_jobs)

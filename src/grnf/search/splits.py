@@ -55,7 +55,9 @@ def split_graphs(
         For "distance" and "clusters". By default the median distance of a graph to its nearest neighbor.
     y : array-like, shape (n,), optional
         For "random": classes or numbers whose distribution is the same in all parts.
-    transformer, space, n_jobs
+    transformer : object with `transform`, optional
+    space : "plain" or "whitened", default="plain"
+    n_jobs : int, optional
         As in `GraphClusterer`.
     random_state : int, Generator or None, default=0
         Order of groups of equal size, or of graphs for "random".
@@ -186,7 +188,9 @@ def split_distances(
     X : collection of graphs of any kind, or array of vectors, shape (n, M)
     parts : array-like of int, shape (n,)
         Number of the part of each graph: 0 for training, 1 for validation, and so on.
-    transformer, space, n_jobs
+    transformer : object with `transform`, optional
+    space : "plain" or "whitened", default="plain"
+    n_jobs : int, optional
         As in `GraphClusterer`.
 
     Returns
@@ -236,7 +240,9 @@ def pick_diverse(
         At most the number of graphs.
     first : sequence of int, default=(0,)
         Rows of the graphs that are picked first.
-    transformer, space, n_jobs
+    transformer : object with `transform`, optional
+    space : "plain" or "whitened", default="plain"
+    n_jobs : int, optional
         As in `GraphClusterer`.
 
     Returns

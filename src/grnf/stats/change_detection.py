@@ -238,6 +238,11 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
     >>> alarm = detector.update(other[:50]).alarm
     >>> alarm.interval[0] <= 100 <= alarm.interval[1], alarm.graph < 130
     (True, True)
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/stream.npz"
+    >>> detector.reset().save(path)  # a new stream
+    >>> ChangeDetector.load(path).update(usual[300:]).alarm is None
+    True
     """
 
     n_seen_: int
@@ -282,6 +287,10 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         ----------
         X : collection of graphs of any kind, or array of vectors, shape (n, M)
         y : ignored
+
+        Returns
+        -------
+        self : ChangeDetector
         """
         settings = checked_parameters(self, self._rules)
         self.seed_ = draw_seed(self.random_state)
@@ -313,6 +322,10 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         ----------
         seen : int, default=0
             The number of the next graph.
+
+        Returns
+        -------
+        self : ChangeDetector
         """
         check_is_fitted(self, "scores_")
         self._begin(self.scores_, self._strategies.calibration, self.n_features_in_)
@@ -327,6 +340,11 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         X : collection of graphs of any kind, or array of vectors
         ids : sequence of str, optional
             Names of the graphs; by default their own, or their numbers.
+
+        Returns
+        -------
+        Update
+            With `alarm`, `evidence` and `pvalues` after each graph, and `errors`.
         """
         check_is_fitted(self, "scores_")
         first = self.n_seen_
@@ -362,7 +380,12 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         return Update(numbers, names, evidence, p, alarm, errors)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write reference and stream to one file (its format: `grnf.stats.change_detection`), atomically."""
+        """Write reference and stream to one file (its format: `grnf.stats.change_detection`), atomically.
+
+        Parameters
+        ----------
+        path : path
+        """
         check_is_fitted(self, "scores_")
         head = {
             "format": FORMAT,
@@ -397,6 +420,10 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         path : path
         transformer : optional
             Instead of the saved one; needed if that could not be saved (it is not a GRNF).
+
+        Returns
+        -------
+        ChangeDetector
         """
         head, arrays = _read(path)
         detector = cls()
@@ -492,6 +519,15 @@ class ChangePoint:
         First and last graph that may be the first one after the change, with a probability of about 95 %.
     segment : (int, int)
         The part of the list that was scanned: from the first number up to, not including, the second.
+
+    Examples
+    --------
+    >>> from grnf import GRNF
+    >>> from grnf.datasets import make_sbm
+    >>> graphs = make_sbm(40, random_state=0)[0] + make_sbm(40, n_nodes=16, random_state=0)[0]
+    >>> (point,) = change_points(graphs, transformer=GRNF(64, random_state=0), random_state=0)
+    >>> point.index, point.interval, point.pvalue
+    (40, (36, 43), 0.003)
     """
 
     index: int
@@ -527,6 +563,10 @@ def change_points(
         Permutations. P-values are multiples of 1 / (n_resamples + 1).
     ids : sequence of str, optional
     random_state : int, numpy Generator or RandomState, optional
+
+    Returns
+    -------
+    list of ChangePoint
 
     Examples
     --------

@@ -31,6 +31,7 @@ from scipy.special import gammaincc, logsumexp
 from scipy.stats import binomtest
 
 from grnf._utils.random import draw_seed
+from grnf._utils.result_tables import html_table
 from grnf._utils.rules import Bool, Int, OneOf, checked
 from grnf._version import __version__
 from grnf.collection import Collection
@@ -132,6 +133,15 @@ class PermutationTestResult:
         For two samples: the energy distance, with error bars over graphs and over features.
     witnesses_x, witnesses_y : list of Witness
         For two samples: the graphs that are most typical of a sample and least of the other.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> result = two_sample_test(random.normal(size=(30, 3)), random.normal(1, size=(30, 3)), random_state=0)
+    >>> result.pvalue, result.sizes, result.strongest.view
+    (0.001, (30, 30), 'vectors')
+    >>> result.to_dict()["pvalue"]  # with all settings, for JSON
+    0.001
     """
 
     statistic: float
@@ -145,8 +155,17 @@ class PermutationTestResult:
     witnesses_x: list[Witness] = field(default_factory=list)
     witnesses_y: list[Witness] = field(default_factory=list)
 
+    def _repr_html_(self) -> str:
+        columns = ["view", "axes", "width", "statistic", "pvalue"]
+        return html_table(columns, map(vars, self.views), str(self))
+
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return plain values, for JSON.
+
+        Returns
+        -------
+        dict
+        """
         return {**asdict(self), "sizes": list(self.sizes), "strongest": str(self.strongest)}
 
     def __str__(self) -> str:
@@ -206,6 +225,10 @@ def two_sample_test(
     random_state : int, numpy Generator or RandomState, optional
         Of features, permutations and bootstrap samples.
 
+    Returns
+    -------
+    PermutationTestResult
+
     Examples
     --------
     >>> from grnf.datasets import make_sbm
@@ -237,8 +260,23 @@ def k_sample_test(
 ) -> PermutationTestResult:
     """Test whether several collections have the same distribution.
 
-    Parameters are those of `two_sample_test`. The statistics are sums over the samples of n_g times their
-    distances from the pooled sample.
+    The statistics are sums over the samples of n_g times their distances from the pooled sample.
+
+    Parameters
+    ----------
+    samples : sequence of samples
+        Each as X in `two_sample_test`.
+    views : "auto", transformer, or dict of transformers, default="auto"
+    statistic : "energy", "mmd" or "linear", default="energy"
+    axes : sequence of int, default=(8, 16, 32, 64)
+    n_resamples : int, default=999
+    n_components : int, default=512
+    random_state : int, numpy Generator or RandomState, optional
+        As in `two_sample_test`.
+
+    Returns
+    -------
+    PermutationTestResult
 
     Examples
     --------

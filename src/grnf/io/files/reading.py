@@ -56,11 +56,15 @@ def read_graphs(
     on_error : {"raise", "yield"}, default="raise"
         "yield" gives a `BadGraph` for a graph that cannot be read, and continues with the next one. If no
         next one can be found, as in a file that is truncated, the last `BadGraph` has the reason.
-    **options
+    **options : optional
         What the reader of the format takes, for example `nodes=` for a table of edges. For every text:
         `encoding`, such as "latin-1". For tables also `header=False` if the first row has no names, and
         `decimal=","`. For every format: `max_memory`, what one graph may take, in bytes or like "4GB", by
         default half of the memory.
+
+    Yields
+    ------
+    RawGraph or BadGraph
 
     Examples
     --------
@@ -158,7 +162,7 @@ def read_blocks(
     n_jobs: int | None = None,
     **options: Any,
 ) -> Iterator[Block]:
-    r"""Yield the graphs of a file some at a time: as a `RawBatch` if its format is made of columns.
+    """Yield the graphs of a file some at a time: as a `RawBatch` if its format is made of columns.
 
     It is what `read_graphs` yields, many times faster for TU sets, npz and Parquet. Other formats give lists.
 
@@ -169,6 +173,10 @@ def read_blocks(
         Graphs in a list. Column-wise formats have their own.
     n_jobs : int, optional
         Processes that share the work if it is worth it, as with SMILES. By default this one alone.
+
+    Yields
+    ------
+    RawBatch, or list of RawGraph and BadGraph
 
     Examples
     --------

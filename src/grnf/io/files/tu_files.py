@@ -86,6 +86,23 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
     path : path to a .zip file or a folder
     node_attributes : bool, default=True
         Whether to keep continuous node attributes in addition to the labels.
+
+    Returns
+    -------
+    TUData
+        A named tuple of `graphs` (a `GraphBatch`), `y`, `node_columns` and `edge_columns`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from grnf.io import RawGraph, write_graphs
+    >>> folder = Path(tempfile.mkdtemp()) / "PAIRS"
+    >>> columns = {"label": np.array(["0", "1"], object)}
+    >>> _ = write_graphs(folder, [RawGraph(2, np.array([[0, 1]]), columns, y=y) for y in (0, 1)])
+    >>> read_tu(folder).graphs
+    GraphBatch(2 graphs, 4 nodes, 2 edges, node_width=2, edge_width=0)
     """
     data = concatenated([batch for _, batch, _ in _parts(File(path), "raise")])
     columns = dict(data.node_columns)

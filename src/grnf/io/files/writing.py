@@ -40,6 +40,11 @@ def write_graphs(
     lossy : bool, default=False
         Leave out attributes, targets and directions that the format cannot carry, instead of refusing.
 
+    Returns
+    -------
+    int
+        Number of graphs that were written.
+
     Examples
     --------
     >>> import tempfile
