@@ -68,7 +68,7 @@ PARAMS = (
 )
 """Parameters of a model that are stored. Lifts and distributions are those of its views."""
 STATE = ("estimator_", "neighborhood_", "calibration_")
-PRIVATE = ("_widths", "_names", "_exact", "best_params_", "best_score_", "best_index_", "seconds_", "notes_")
+PRIVATE = ("_widths", "_names", "_exact", "best_params_", "best_score_", "best_index_", "notes_")
 SCHEMA = {
     "format": OneOf(FORMAT), "version": Int(VERSION, VERSION), "arrays": [TEXT],
     "models": [{
@@ -93,8 +93,15 @@ def save_models(models: Sequence[Any], path: str | os.PathLike[str]) -> None:
             member = io.BytesIO()
             write_array(member, array)
             digests.append(hashlib.sha256(member.getbuffer()).hexdigest())
-            archive.writestr(f"{number}.npy", member.getbuffer())
-        archive.writestr(HEAD, json.dumps({**content, "arrays": digests}))
+            archive.writestr(_member(f"{number}.npy"), member.getbuffer())
+        archive.writestr(_member(HEAD), json.dumps({**content, "arrays": digests}))
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """Return a member without the time of day, so that the same model is the same bytes."""
+    member = zipfile.ZipInfo(name)
+    member.external_attr = 0o600 << 16
+    return member
 
 
 def _model_state(model: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
