@@ -31,7 +31,7 @@ ARGUMENTS = {"x": "in_channels", "edge_attr": "edge_dim"}
 
 
 def refuse(reason: str) -> NoReturn:
-    """Raise a `GraphError`; under torch.compile, which cannot trace its class, an `AssertionError`."""
+    """Raise a `GraphError`, or under torch.compile, which cannot trace its class, an `AssertionError`."""
     if torch.compiler.is_compiling():
         torch._assert(False, reason)  # type: ignore[no-untyped-call]  # shown while the layer is traced
     raise GraphError(reason)
@@ -50,7 +50,7 @@ def is_data(x: Any) -> bool:
 
 
 def parts_of_data(data: Any) -> dict[str, Any]:
-    """Return the tensors of a PyTorch Geometric `Data` or `Batch`; edge_weight comes before edge_attr."""
+    """Return the tensors of a PyTorch Geometric `Data` or `Batch`, with `edge_weight` before `edge_attr`."""
     if hasattr(data, "node_types"):
         refuse("a graph with several types of nodes must be made one by to_homogeneous()")
     if data.edge_index is None and getattr(data, "adj_t", None) is not None:
@@ -79,7 +79,7 @@ def checked_inputs(
     like: Tensor,
     n_nodes: int | None = None,
 ) -> Inputs:
-    """Return the inputs in one form, in the precision of `like`; None stands for nothing."""
+    """Return the inputs in one form, in the precision of `like`. None stands for absent ones."""
     device = like.device
     arcs = (
         torch.empty(2, 0, dtype=torch.long, device=device)
@@ -156,7 +156,7 @@ def _of(values: Tensor) -> str:
 
 
 def check_graphs(inputs: Inputs) -> None:
-    """Check the numbers of nodes and graphs; not while torch traces, since they are not known then."""
+    """Check the numbers of nodes and graphs, except while torch traces, when they are not known."""
     x, arcs, _, batch, n_graphs = inputs
     if x.is_meta or torch.compiler.is_compiling():
         return
@@ -172,7 +172,7 @@ def check_graphs(inputs: Inputs) -> None:
 def as_batch(
     x: Tensor, arcs: Tensor, values: Tensor, batch: Tensor, n_graphs: int, once: bool
 ) -> tuple[GraphBatch, IntArray | None, IntArray | None]:
-    """Return the graphs, and the order of their nodes and arcs; None if the order did not change.
+    """Return the graphs, and the order of their nodes and arcs, None if it did not change.
 
     With `once`, edges that are given by two arcs are kept as one.
     """
@@ -219,6 +219,6 @@ def _refuse(ends: IntArray, wrong: int, n: int) -> NoReturn:
     if ends.min() < 0 or ends.max() >= n:
         raise GraphError(f"edge_index names nodes from {ends.min()} to {ends.max()}, but there are {n} nodes")
     raise GraphError(
-        f"edge_index[:, {wrong}] = {ends[:, wrong].tolist()} joins nodes of two graphs; in a "
-        "batch the nodes of each graph are numbered on from those before it"
+        f"edge_index[:, {wrong}] = {ends[:, wrong].tolist()} joins nodes of two graphs",
+        cure="In a batch, continue the node numbers from graph to graph",
     )
