@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import networkx as nx
 import numpy as np
 import pytest
 
@@ -19,6 +18,9 @@ from grnf.errors import GraphError
 from grnf.maps import GraphMap
 from grnf.search import GraphIndex
 from grnf.stats import ChangeDetector
+from optional import require
+
+nx = require("networkx")
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 

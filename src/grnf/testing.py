@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -196,6 +197,8 @@ def _check_output(transformer: Any, graphs: list[Graph], y: Any, Z: FloatArray) 
     names = fitted.get_feature_names_out()
     _require(len(names) == Z.shape[1], f"{len(names)} feature names for {Z.shape[1]} features")
     _require(len(set(names)) == len(names), "feature names repeat")
+    if find_spec("pandas") is None:
+        return
     frame = clone(transformer).set_output(transform="pandas").fit(graphs, y).transform(graphs)
     _require(list(frame.columns) == list(names), "set_output('pandas') does not use the feature names")
     _same(frame.to_numpy(), Z, "set_output('pandas') changes the numbers")

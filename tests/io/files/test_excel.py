@@ -15,6 +15,8 @@ from grnf.io.files.ranges import ranges_of, read_range
 from grnf.io.files.reading import guess_format
 from optional import require
 
+require("python_calamine")
+
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"

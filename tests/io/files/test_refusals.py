@@ -74,6 +74,7 @@ def test_targets_of_all_kinds(tmp_path, suffix, y):
 
 
 def test_values_of_json(tmp_path):
+    require_format("json")
     nodes = [
         {"id": [1, 2], "v": [1, 2], "gap": [1.5, None], "whole": True, "odd": {"b": 1, "a": 2}, "big": 2**70},
         {"id": None, "v": [3, 4], "gap": [None, None], "whole": False, "odd": [1, "x"], "big": 1},
