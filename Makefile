@@ -91,10 +91,12 @@ coverage: $(DEV)
 # A wheel and an sdist; the wheel goes into an empty environment, without extras, and passes the tests of the sdist.
 dist:
 	rm -rf dist build/dist
-	$(PYTHON) -m venv build/dist/tools && build/dist/tools/bin/python -m pip install --quiet build
+	$(PYTHON) -m venv build/dist/tools && build/dist/tools/bin/python -m pip install --quiet build twine
 	build/dist/tools/bin/python -m build --outdir dist .
+	build/dist/tools/bin/twine check --strict dist/*
 	$(PYTHON) -m venv build/dist/empty
 	build/dist/empty/bin/python -m pip install --quiet dist/*.whl pytest hypothesis
+	build/dist/empty/bin/grnf --version
 	tar --extract --file dist/*.tar.gz --directory build/dist
 	cd build/dist/grnf-*/ && ../empty/bin/python -m pytest -q tests
 
