@@ -272,13 +272,13 @@ class Input:
         from grnf.estimators.streams import FIRST, fit_stream
 
         vectors = {name: _vectors(name) for name in names if holds_vectors(name, self.format)}
+        grnf: Any = _transformer(list(vectors), features)
+        if not vectors:
+            grnf = features.in_space(space, open_labels=open_labels)
         with ExitStack() as stack:
             sources = {
                 name: stack.enter_context(self.open(name, run)) for name in names if name not in vectors
             }
-            grnf: Any = _transformer(list(vectors), features)
-            if not vectors:
-                grnf = features.in_space(space, open_labels=open_labels)
             if sources and grnf is None:
                 raise GraphError(
                     "the transformer that made the vectors is not known",
