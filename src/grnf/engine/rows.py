@@ -23,6 +23,7 @@ __all__ = [
     "activate_with_derivative",
     "add_derivative",
     "add_heads",
+    "add_transposed_product",
     "evaluate",
     "project",
     "set_evaluated",
@@ -76,13 +77,8 @@ def project(
     without the columns that are 0: their number, which other graphs decide, would change the rounding.
     """
     width, columns = matrix.shape[1], matrix.shape[0]
-    used, present = 0, np.zeros(columns, np.bool_)
-    for i in range(first, first + count):
-        for column in range(columns):
-            if X[i, column] != 0:
-                used += 1
-                present[column] = True
-    if count > 1 and used > DENSE * count:
+    present = np.zeros(columns, np.bool_)
+    if _is_dense(X, first, count, present):
         _dense_product(X[first : first + count], present, matrix, out)
         if constant.any():
             for i in range(count):
@@ -114,15 +110,55 @@ def project(
 
 
 @inner
+def add_transposed_product(X: FloatArray, first: int, count: int, rows: FloatArray, out: FloatArray) -> None:
+    """Add X[first : first + count].T @ rows to out: `project` on the way back."""
+    present = np.zeros(len(out), np.bool_)
+    if _is_dense(X, first, count, present):
+        (chosen,) = np.nonzero(present)
+        product = np.dot(_columns(X[first : first + count], chosen).T, rows)
+        for place in range(len(chosen)):
+            target, source = out[chosen[place]], product[place]
+            for h in range(len(target)):
+                target[h] += source[h]
+        return
+    for i in range(count):
+        row, source = X[first + i], rows[i]
+        for column in range(len(out)):
+            x, target = row[column], out[column]
+            if x != 0:
+                for h in range(len(target)):
+                    target[h] += x * source[h]
+
+
+@inner
+def _is_dense(X: FloatArray, first: int, count: int, present: BoolArray) -> bool:
+    """Mark the columns of some rows that are not 0. Return whether BLAS is faster than a look-up."""
+    used = 0
+    for i in range(first, first + count):
+        for column in range(len(present)):
+            if X[i, column] != 0:
+                used += 1
+                present[column] = True
+    return count > 1 and used > DENSE * count
+
+
+@inner
+def _columns(X: FloatArray, chosen: IntArray) -> FloatArray:
+    """Return a copy of some columns."""
+    result = np.empty((len(X), len(chosen)), X.dtype)
+    for i in range(len(X)):
+        for place in range(len(chosen)):
+            result[i, place] = X[i, chosen[place]]
+    return result
+
+
+@inner
 def _dense_product(X: FloatArray, present: BoolArray, matrix: FloatArray, out: FloatArray) -> None:
     """Set the first rows of out to X @ matrix, of the columns of X that are present."""
     count, rows = len(X), X
     if not present.all():
         (chosen,) = np.nonzero(present)
-        rows, matrix = np.empty((count, len(chosen)), X.dtype), matrix[chosen]
-        for i in range(count):
-            for place in range(len(chosen)):
-                rows[i, place] = X[i, chosen[place]]
+        rows, matrix = _columns(X, chosen), matrix[chosen]
     step = SMALL_PRODUCT // matrix.size // 4 * 4
     if step < 16:
         step = count
@@ -200,16 +236,6 @@ def add_derivative(
     db: FloatArray,
 ) -> None:
     """Add w rho(a + b + e) to partial, and its derivative to da, db and `derivative`."""
-    zero = a.dtype.type(0)
-    if len(rho) == RELU:
-        for h in range(len(a)):
-            t = a[h] + b[h] + e[h]
-            d = w * dU[h] if t > zero else zero
-            partial[h] += w * max(t, zero)
-            derivative[h] = d
-            da[h] += d
-            db[h] += d
-        return
     for h in range(len(a)):
         row[h] = a[h] + b[h] + e[h]
     activate_with_derivative(rho, row, derivative)
