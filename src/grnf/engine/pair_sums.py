@@ -165,23 +165,30 @@ def node_sum_gradients(
     out: Gradients,
 ) -> None:
     """Add the derivatives of u U_1 of these graphs, given those of all features, d_out[g]."""
-    derivative, zero = np.empty(tile, c.bias.dtype), c.bias.dtype.type(0)
+    dtype = c.bias.dtype
+    derivative, zero = np.empty(tile, dtype), dtype.type(0)
     for start in range(0, len(c.bias), tile):
         part = start_tile(c, start, min(start + tile, len(c.bias)))
+        partial = np.zeros(len(part.matrices.bias), dtype)
         for g in graphs:
             weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
             tape = start_tape(part, s, near, c, scale[g], g, d_out, out)
+            dU = tape.dU
             for i in range(len(weight)):
                 row, d, w = tape.nodes[0, i], tape.d_nodes[0, i], weight[i]
                 if len(rho) == RELU:
                     for h in range(len(row)):
-                        tape.U[h] += w * max(row[h], zero)
-                        d[h] = w * tape.dU[h] if row[h] > zero else zero
-                    continue
-                activate_with_derivative(rho, row, derivative[: len(row)])
-                for h in range(len(row)):
-                    tape.U[h] += w * row[h]
-                    d[h] = w * derivative[h] * tape.dU[h]
+                        partial[h] += w * max(row[h], zero)
+                        d[h] = w * dU[h] if row[h] > zero else zero
+                else:
+                    activate_with_derivative(rho, row, derivative[: len(row)])
+                    for h in range(len(row)):
+                        partial[h] += w * row[h]
+                        d[h] = w * derivative[h] * dU[h]
+                if (i + 1) % NODES == 0 or i + 1 == len(weight):
+                    for h in range(len(row)):
+                        tape.U[h] += partial[h]
+                        partial[h] = 0
             finish_tape(part, s, near, c, g, tape, d_out, out)
         finish_tile(part, out)
 
