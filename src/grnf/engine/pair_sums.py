@@ -29,7 +29,7 @@ from grnf.engine.rows import (
 )
 from grnf.engine.schedule import GRAPHS, NODES, TILE, fitting_tile
 from grnf.engine.sorting import pair_masses, pair_sums, pair_sums_of_columns, transpose
-from grnf.engine.statistics import Neighbors, Statistics, neighbors
+from grnf.engine.statistics import Neighbors, Statistics
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -195,6 +195,7 @@ def node_sum_gradients(
 
 def node_and_pair_sums(
     s: Statistics,
+    edges: Neighbors | None,
     c1: Coefficients,
     c2: Coefficients | None,
     rho: ActivationCode,
@@ -208,7 +209,6 @@ def node_and_pair_sums(
     U_2 of `large` graphs is left out, and of all of them if it has no channels.
     """
     nodes, U = (s.nodes, s.node_ptr, s.node_weight, s.totals), np.empty(TILE)
-    edges = None if c2 is None else neighbors(s, left_out=large)
     left_out, tile = large | (s.sizes < 2), TILE
     if not large.all():
         tile = fitting_tile(TILE, 2 * int(np.diff(s.node_ptr)[~large].max()), c1.bias.itemsize)

@@ -1,7 +1,8 @@
 """The sums of all features (before rho_i) as an operator of torch: the engine forward, its derivatives back.
 
-Tensors on any device are copied to the CPU, and the result is copied back. The operator is
-one node for `torch.compile`, and keeps nothing for the way back but its inputs: rows are made again there.
+Tensors on any device are copied to the CPU, and the result is copied back. The operator is one node for
+`torch.compile`. It keeps its inputs for the way back, and without compilation the statistics of the graphs as
+well: rows of hidden channels are made again.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +21,7 @@ from grnf._utils.running import run
 from grnf.activations import ACTIVATIONS
 from grnf.basis import bell
 from grnf.engine import Channels, Coefficients, Engine, Piece, Schedule, theta_gradients
-from grnf.engine.plan import place_outputs
+from grnf.engine.plan import Prepared, place_outputs
 from grnf.graphs import edge_channels
 from grnf.law.parameters import OrderDraw
 from grnf.nn.tensor_graphs import Inputs, as_batch
@@ -60,7 +62,9 @@ def feature_sums(inputs: Inputs, thetas: list[Tensor], order_of: Tensor, setting
     `grnf.law.OrderDraw.invariant`.
     """
     x, arcs, values, batch, n_graphs = inputs
-    return _sums(x, arcs, values, batch, order_of, thetas, n_graphs, *settings)  # type: ignore[no-any-return]
+    goes_back = torch.is_grad_enabled() and any(one.requires_grad for one in (x, values, *thetas))
+    token = next(_tokens) if goes_back and not torch.compiler.is_compiling() else 0
+    return _sums(x, arcs, values, batch, order_of, thetas, n_graphs, *settings, token)  # type: ignore[no-any-return]
 
 
 def frozen_features(
@@ -94,9 +98,10 @@ class _Work:
     """One call: its graphs and its coefficients, as the engine takes them.
 
     With `once`, edges that are given by two arcs are kept as one; for derivatives of its own each needs both.
+    With `keep`, the statistics of the sums serve for their derivatives.
     """
 
-    def __init__(self, arguments: Sequence[Any], *, once: bool = True) -> None:
+    def __init__(self, arguments: Sequence[Any], *, once: bool = True, keep: bool = False) -> None:
         x, arcs, values, batch, order_of, thetas, n_graphs, *more = arguments
         settings = Settings(*more)
         self.settings, self.thetas, self.node_width = settings, thetas, x.shape[1]
@@ -111,6 +116,8 @@ class _Work:
         self.graphs, self.node_order, self.edge_order = as_batch(x, arcs, values, batch, n_graphs, once)
         self.schedule = Schedule(n_jobs=torch.get_num_threads())
         self.pieces = self.schedule.pieces(self.graphs)
+        self.prepared: list[Prepared | None] = [None] * len(self.pieces)
+        self.keep = keep
         channels = self.node_width + edge_channels(self.graphs.edge_width, settings.adjacency_channel)
         self.groups, self._channels = _kept(thetas, order_of, settings, self.engine, channels)
 
@@ -132,11 +139,13 @@ class _Work:
         columns = self.channels(True).columns
         out = np.empty((len(self.graphs), len(columns)), dtype)
 
-        def fill(piece: Piece) -> None:
-            sums = self.engine.piece_sums(self.graphs, piece, self.channels)
+        def fill(place: int, piece: Piece) -> None:
+            if self.keep:
+                self.prepared[place] = self.engine.prepare(self.graphs, piece)
+            sums = self.engine.piece_sums(self.graphs, piece, self.channels, self.prepared[place])
             place_outputs(rho_i, sums, null[columns], weight[columns], piece.members, columns, out)
 
-        run([partial(fill, piece) for piece in self.pieces], self.schedule.workers)
+        run([partial(fill, *task) for task in enumerate(self.pieces)], self.schedule.workers)
         return out
 
     def gradients(
@@ -159,6 +168,7 @@ class _Work:
                 d_node_attr=d_x,
                 d_edge_attr=d_values,
                 of_coefficients=of_theta,
+                prepared=self.prepared[place],
             )
 
         run([partial(fill, *task) for task in enumerate(self.pieces)], self.schedule.workers)
@@ -228,18 +238,28 @@ def _kept(
 _ARGUMENTS = (
     "Tensor x, Tensor arcs, Tensor values, Tensor batch, Tensor order_of, Tensor[] thetas, int n_graphs, "
     "int[] orders, int hidden_channels, int code, str basis, bool normalize, bool adjacency_channel, "
-    "bool hidden"
+    "bool hidden, int token"
 )
+
+_tokens = count(1)
+_held: dict[int, _Work] = {}
+"""On its way from the operator to the graph of autograd and back: `token` names it, 0 for none."""
 
 
 def _forward(*arguments: Any) -> Tensor:
-    work = _Work(arguments)
-    return torch.from_numpy(work.sums()).to(arguments[0].device)
+    *given, token = arguments
+    work = _Work(given, keep=bool(token))
+    result = torch.from_numpy(work.sums()).to(given[0].device)
+    if token:
+        _held[token] = work
+    return result
 
 
 def _backward(*arguments: Any) -> list[Tensor]:
-    *given, d, of_x, of_values, of_theta = arguments
-    work = _Work(given, once=not of_values)
+    *given, token, d, of_x, of_values, of_theta = arguments
+    work = _held.pop(token, None)
+    if work is None or of_values:
+        work = _Work(given, once=not of_values)
     d_x, d_values, d_thetas = work.gradients(d.double().cpu().numpy(), of_x, of_values, of_theta)
     result, like = (d_x, d_values, *d_thetas), (given[0], given[2], *given[5])
     return [torch.from_numpy(one).to(other) for one, other in zip(result, like, strict=True)]
@@ -256,7 +276,7 @@ _gradients = torch.library.custom_op(
 
 @_sums.register_fake
 def _shape_of_sums(x, arcs, values, batch, order_of, thetas, n_graphs, *settings):  # type: ignore[no-untyped-def]  # noqa: ARG001
-    return x.new_empty(n_graphs, Settings(*settings).width(thetas), dtype=torch.float64)
+    return x.new_empty(n_graphs, Settings(*settings[:-1]).width(thetas), dtype=torch.float64)
 
 
 @_gradients.register_fake
@@ -268,6 +288,7 @@ def _shapes_of_gradients(x, arcs, values, batch, order_of, thetas, *rest):  # ty
 
 def _keep(ctx, inputs, output):  # type: ignore[no-untyped-def]  # noqa: ARG001
     x, arcs, values, batch, order_of, thetas, *ctx.settings = inputs
+    ctx.work = _held.pop(ctx.settings[-1], None)
     ctx.save_for_backward(x, arcs, values, batch, order_of, *thetas)
 
 
@@ -275,6 +296,8 @@ def _chain(ctx, d):  # type: ignore[no-untyped-def]
     x, arcs, values, batch, order_of, *thetas = ctx.saved_tensors
     of_x, _, of_values, _, _, of_thetas = ctx.needs_input_grad[:6]
     wishes = of_x, of_values, any(of_thetas)
+    if ctx.work is not None:
+        _held[ctx.settings[-1]] = ctx.work
     d_x, d_values, *d_thetas = _gradients(x, arcs, values, batch, order_of, thetas, *ctx.settings, d, *wishes)
     result = [one if asked else None for one, asked in zip(d_thetas, of_thetas, strict=True)]
     none = [None for _ in ctx.settings]
