@@ -19,11 +19,11 @@ ABOUT = (
     "Four networks with the same output layers, trained with Adam. In each fold, the lifts (with or without "
     "Weisfeiler-Lehman labels), the learning rate with its weight decay, and the epoch are those of the "
     "smallest validation loss. Folds of ENZYMES are those of Errica et al. MUTAG and PTC_MR have ten "
-    "stratified folds with a ninth of the training part for validation. The first folds of each set are used. "
-    "GRNFClassifier learns from training and validation parts together. The number of features and what "
-    "there is to choose from were decided on validation parts of the first two folds of ENZYMES and the first "
-    "three of PTC_MR. Vectors of frozen layers are computed once. Their seconds per epoch are those of an "
-    "epoch in which the layer computes them."
+    "stratified folds with a ninth of the training part for validation. The first folds of each set are "
+    "used. GRNFClassifier learns from training and validation parts together. The number of features and "
+    "what there is to choose from were decided on validation parts of the first two folds of ENZYMES and the "
+    "first three of PTC_MR. Vectors of frozen layers are computed once. Their seconds per epoch are those of "
+    "an epoch in which the layer computes them."
 )
 PLACES = ("torch_networks",)
 
