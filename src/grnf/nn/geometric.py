@@ -77,16 +77,9 @@ class GRNFEncoder(nn.Module):
         for part in (self.grnf, self.norm, self.mlp):
             part.reset_parameters()
 
-    def forward(
-        self,
-        x: Any = None,
-        edge_index: Tensor | None = None,
-        edge_attr: Tensor | None = None,
-        batch: Tensor | None = None,
-        batch_size: int | None = None,
-    ) -> Tensor:
+    def forward(self, *graphs: Any, **more: Any) -> Tensor:
         """Return the outputs of the graphs of a batch; arguments as in `GRNFLayer.forward`."""
-        return self.mlp(self.norm(self.grnf(x, edge_index, edge_attr, batch, batch_size)))  # type: ignore[no-any-return]
+        return self.mlp(self.norm(self.grnf(*graphs, **more)))  # type: ignore[no-any-return]
 
 
 class GRNFAggregation(Aggregation):  # type: ignore[misc]
@@ -129,11 +122,8 @@ class GRNFAggregation(Aggregation):  # type: ignore[misc]
     ) -> Tensor:
         """Aggregate the rows of `x` of each index."""
         self.assert_two_dimensional_input(x, dim)
-        if index is None:
-            if ptr is None:
-                index = torch.zeros(len(x), dtype=torch.long, device=x.device)
-            else:
-                index = torch.repeat_interleave(torch.arange(len(ptr) - 1, device=x.device), ptr.diff())
+        if index is None and ptr is not None:
+            index = torch.repeat_interleave(ptr.diff())
         return self.grnf(x, edge_index, batch=index, batch_size=dim_size)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
@@ -196,9 +186,8 @@ class LiftTransform(BaseTransform):  # type: ignore[misc]
             graphs = lift.transform(graphs)
         lifted = graphs[0].to_pyg()
         data.edge_index, data.num_nodes = lifted.edge_index, lifted.num_nodes
-        data.x, data.edge_attr = (
-            None if one is None else one.float() for one in (lifted.x, lifted.edge_attr)
-        )
+        for name in ("x", "edge_attr"):
+            data[name] = None if lifted[name] is None else lifted[name].float()
         data.edge_weight = None  # a column of edge_attr now
         return data
 
@@ -211,9 +200,8 @@ class LiftTransform(BaseTransform):  # type: ignore[misc]
                     columns = parts[name].reshape(len(parts[name]), -1).T
                     one_hot = [column[:, None] == kept for column, kept in zip(columns, known, strict=True)]
                     parts[name] = torch.cat(one_hot, dim=1).float()
-        return Data(
-            **{name: part for name, part in parts.items() if part is not None}, num_nodes=data.num_nodes
-        )
+        given = {name: part for name, part in parts.items() if part is not None}
+        return Data(**given, num_nodes=data.num_nodes)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.lifts))})"

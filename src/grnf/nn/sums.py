@@ -20,10 +20,10 @@ from torch import Tensor, nn
 from grnf._utils.running import run
 from grnf.activations import ACTIVATIONS
 from grnf.basis import bell
-from grnf.engine import Channels, Coefficients, Engine, Piece, Schedule, theta_gradients
+from grnf.engine import Channels, Engine, Piece, Schedule, theta_gradients
 from grnf.engine.plan import Prepared, place_outputs
 from grnf.graphs import edge_channels
-from grnf.law.parameters import OrderDraw
+from grnf.law.parameters import OrderDraw, n_head_parameters
 from grnf.nn.tensor_graphs import Inputs, as_batch
 from grnf.typing import FloatArray, IntArray
 
@@ -41,7 +41,7 @@ class Settings(NamedTuple):
 
     orders: list[int]
     hidden_channels: int
-    code: int
+    activation: str
     basis: str
     normalize: bool
     adjacency_channel: bool
@@ -105,28 +105,24 @@ class _Work:
         x, arcs, values, batch, order_of, thetas, n_graphs, *more = arguments
         settings = Settings(*more)
         self.settings, self.thetas, self.node_width = settings, thetas, x.shape[1]
-        double = x.dtype == torch.float64
-        self.engine = Engine(
-            next(known for known in ACTIVATIONS.values() if known.code == settings.code),
-            settings.basis,
-            settings.normalize,
-            settings.adjacency_channel,
-            np.float64 if double else np.float32,
-        )
-        self.graphs, self.node_order, self.edge_order = as_batch(x, arcs, values, batch, n_graphs, once)
+        how = settings.basis, settings.normalize, settings.adjacency_channel
+        dtype = np.float64 if x.dtype == torch.float64 else np.float32
+        self.engine = Engine(ACTIVATIONS[settings.activation], *how, dtype)
+        inputs = Inputs(x, arcs, values, batch, n_graphs)
+        self.graphs, self.node_order, self.edge_order = as_batch(inputs, once)
         self.schedule = Schedule(n_jobs=torch.get_num_threads())
         self.pieces = self.schedule.pieces(self.graphs)
         self.prepared: list[Prepared | None] = [None] * len(self.pieces)
         self.keep = keep
         channels = self.node_width + edge_channels(self.graphs.edge_width, settings.adjacency_channel)
         self.groups, self._channels = _kept(thetas, order_of, settings, self.engine, channels)
+        self.columns = self.channels(any(piece.directed for piece in self.pieces)).columns
 
     def channels(self, directed: bool) -> Channels:
         """Return the coefficients for directed or for undirected graphs."""
         if directed not in self._channels:
-            self._channels[directed] = self.engine.channels(
-                self.groups, self.node_width, directed, self.settings.hidden
-            )
+            given = self.groups, self.node_width, directed, self.settings.hidden
+            self._channels[directed] = self.engine.channels(*given)
         return self._channels[directed]
 
     def sums(self) -> FloatArray:
@@ -136,7 +132,7 @@ class _Work:
 
     def features(self, rho_i: Rho, null: FloatArray, weight: FloatArray, dtype: Any) -> FloatArray:
         """Return (rho_i(sums) - null) * weight of all graphs."""
-        columns = self.channels(True).columns
+        columns = self.columns
         out = np.empty((len(self.graphs), len(columns)), dtype)
 
         def fill(place: int, piece: Piece) -> None:
@@ -152,24 +148,18 @@ class _Work:
         self, d: FloatArray, of_x: bool, of_values: bool, of_theta: bool
     ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
         """Return the derivatives of x, of the values of edges and of theta; empty where not asked for."""
-        graphs, columns = self.graphs, self.channels(True).columns
+        graphs, columns = self.graphs, self.columns
         d_x = np.zeros(graphs.node_attr.shape) if of_x or of_values else None
         d_values = np.zeros(graphs.edge_attr.shape) if of_values else None
-        result: list[Any] = [None] * len(
-            self.pieces
-        )  # added up in order: the same bits with the same threads
+        result: list[Any] = [None] * len(self.pieces)  # added up in order: the same bits with equal threads
 
         def fill(place: int, piece: Piece) -> None:
+            d_sums = d[piece.members[:, np.newaxis], columns].astype(self.engine.dtype)
             result[place] = self.engine.piece_gradients(
-                graphs,
-                piece,
-                self.channels,
-                d[piece.members[:, np.newaxis], columns].astype(self.engine.dtype),
-                d_node_attr=d_x,
-                d_edge_attr=d_values,
-                of_coefficients=of_theta,
+                graphs, piece, self.channels, d_sums,
+                d_node_attr=d_x, d_edge_attr=d_values, of_coefficients=of_theta,
                 prepared=self.prepared[place],
-            )
+            )  # fmt: skip
 
         run([partial(fill, *task) for task in enumerate(self.pieces)], self.schedule.workers)
         none = np.empty(0)
@@ -179,29 +169,23 @@ class _Work:
             self._theta_gradients(result, d) if of_theta else [none for _ in self.thetas],
         )
 
-    def _theta_gradients(
-        self, by_piece: list[tuple[bool, dict[int, Coefficients]]], d: FloatArray
-    ) -> list[FloatArray]:
-        result: list[FloatArray] = [np.zeros(tuple(theta.shape)) for theta in self.thetas]
+    def _theta_gradients(self, by_piece: list[Any], d: FloatArray) -> list[FloatArray]:
+        result: list[FloatArray] = [np.zeros(theta.shape) for theta in self.thetas]
         for directed in (False, True):
             parts = [gradients for kind, gradients in by_piece if kind == directed]
-            if not parts:
-                continue
-            total = {}
-            for B, first in parts[0].items():
-                total[B] = first.zeros()
-                for part in parts:
-                    for out, array in zip(total[B][:-1], part[B][:-1], strict=True):
+            for gradients in parts[1:]:
+                for B, total in parts[0].items():
+                    for out, array in zip(total[:-1], gradients[B][:-1], strict=True):
                         out += array
-                if self.settings.hidden:  # heads are not here
-                    total[B].head[:] = 0
-            gradients = theta_gradients(
-                self.groups, total, node_width=self.node_width, directed=directed, basis=self.settings.basis
-            )
-            for sum_of, derivative in zip(result, gradients, strict=True):
-                sum_of += derivative
-        if not self.settings.hidden:
-            for out, group in zip(result, self.groups, strict=True):
+            if parts:
+                shape = {"node_width": self.node_width, "directed": directed}
+                all_of = theta_gradients(self.groups, parts[0], **shape, basis=self.settings.basis)
+                for out, d_theta in zip(result, all_of, strict=True):
+                    out += d_theta
+        for out, group in zip(result, self.groups, strict=True):
+            if self.settings.hidden:  # heads are not here
+                out[:, -n_head_parameters(group.k, group.hidden_channels) :] = 0
+            else:
                 out[:, -1] += d[:, group.features].sum(axis=0)
         return result
 
@@ -237,7 +221,7 @@ def _kept(
 
 _ARGUMENTS = (
     "Tensor x, Tensor arcs, Tensor values, Tensor batch, Tensor order_of, Tensor[] thetas, int n_graphs, "
-    "int[] orders, int hidden_channels, int code, str basis, bool normalize, bool adjacency_channel, "
+    "int[] orders, int hidden_channels, str activation, str basis, bool normalize, bool adjacency_channel, "
     "bool hidden, int token"
 )
 
