@@ -76,10 +76,11 @@ soak: $(DEV)
 # The quick tests with the oldest versions that pyproject.toml allows.
 oldest:
 	$(PYTHON) -m venv build/oldest
-	$(PYTHON) -c 'import tomllib; \
-		print(*(each.replace(">=", "==") for each in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]), sep="\n")' \
-		> build/oldest/constraints.txt
-	build/oldest/bin/python -m pip install --quiet --editable . --constraint build/oldest/constraints.txt pytest hypothesis pytest-xdist
+	$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		lists = [project["dependencies"], *map(project["optional-dependencies"].get, ("chem", "io", "plot"))]; \
+		print(*(each.replace(">=", "==") for each in sum(lists, [])), sep="\n")' > build/oldest/constraints.txt
+	build/oldest/bin/python -m pip install --quiet --editable ".[chem,io,plot]" --constraint build/oldest/constraints.txt \
+		pytest hypothesis pytest-xdist
 	build/oldest/bin/python -m pytest -n auto -m "not slow" tests
 
 # Lines that the tests run, kernels as plain Python included; a report in build/coverage.

@@ -1,6 +1,7 @@
 """Leave out doctests of modules and pages whose optional dependencies are not installed."""
 
 import importlib.util
+from importlib.metadata import entry_points
 
 
 def absent(*names):
@@ -15,3 +16,5 @@ if absent("networkx"):
     collect_ignore_glob += ["docs/guides/networks.md", "docs/guides/programs.md", "docs/guides/files.md"]
 if absent("rdkit"):
     collect_ignore_glob += ["docs/index.md", "docs/tutorial.md", "docs/guides/molecules.md"]
+if absent("networkx") or "grnf" not in entry_points(group="networkx.backends").names:
+    collect_ignore_glob += ["docs/guides/compare.md"]

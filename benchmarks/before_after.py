@@ -1,7 +1,8 @@
 """The benchmarks that time our own loops, before and after a change, taking turns in one run.
 
 GRNF_BEFORE is a checkout of the version before. Each version runs in a process of its own, which waits for
-the name of a task on its standard input and answers with the seconds that it took: a noisy moment hits both.
+the name of a task on its standard input and answers with the CPU seconds that it took: a noisy moment hits
+both.
 """
 
 import json
@@ -84,7 +85,7 @@ def training(kind):
 
 
 def serve():
-    """Answer with seconds to each name of a task."""
+    """Answer with CPU seconds to each name of a task."""
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
@@ -94,13 +95,13 @@ def serve():
         if name not in ready:
             ready[name] = known[name]()
             ready[name]()
-        start = time.perf_counter()
+        start = time.process_time()
         ready[name]()
-        print(time.perf_counter() - start, flush=True)
+        print(time.process_time() - start, flush=True)
 
 
 def bench_before_after():
-    """Seconds of the version in GRNF_BEFORE and of this one, taking turns; ratios below 1 are gains."""
+    """CPU seconds of the version in GRNF_BEFORE and of this one, taking turns; ratios below 1 are gains."""
     before = os.environ.get("GRNF_BEFORE")
     if not before:
         print("left out: set GRNF_BEFORE to a checkout of the version before", flush=True)

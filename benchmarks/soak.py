@@ -9,6 +9,7 @@ the end. A part stops after `--seconds`, and the sizes that were run are stored.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,8 @@ RESULTS = Path(__file__).resolve().parent / "results" / "soak.json"
 SIZES = {"embed": 1_000_000, "transforms": 500, "updates": 10_000, "threads": 200}
 GROWTH = 32e6
 """Bytes by which memory may grow between a tenth of the work and its end."""
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "NUMBA")}
+"""For each part: on a busy computer, threads that wait for each other take most of the time."""
 
 
 def memory():
@@ -149,12 +152,19 @@ def run_from_shell():
         "grnf": __version__,
         "asked": sizes,
         "seconds": options.seconds,
+        "environment": ONE_THREAD,
         "parts": {},
     }
     for name in PARTS:
         command = [sys.executable, __file__, "--part", name, "--scale", str(options.scale)]
         command += ["--seconds", str(options.seconds)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=4 * options.seconds + 600)
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=4 * options.seconds + 600,
+            env={**os.environ, **ONE_THREAD},
+        )
         results["parts"][name] = json.loads(done.stdout) if done.returncode == 0 else {"failed": True}
         print(name, results["parts"][name], flush=True)
         RESULTS.write_text(json.dumps(results, indent=2) + "\n")

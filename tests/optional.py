@@ -15,7 +15,13 @@ def require(name):
 
 def require_format(name):
     """Skip the test if files of this format or suffix need a library that is not installed."""
-    libraries = {"parquet": "pyarrow", "graphml": "networkx", "gml": "networkx", "gexf": "networkx"}
+    libraries = {
+        "parquet": "pyarrow",
+        "graphml": "networkx",
+        "gml": "networkx",
+        "gexf": "networkx",
+        "json": "ijson",
+    }
     for part in name.split("."):
         if part in libraries:
             require(libraries[part])

@@ -3,21 +3,24 @@
 `python tests/test_golden.py` writes them into tests/data/golden. Do so only for a new version of a format.
 """
 
+import gzip
 import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import networkx as nx
 import numpy as np
 import pytest
 
-from grnf import GRNF, Graph
+from grnf import GRNF, Graph, GRNFRegressor
 from grnf.errors import GraphError
 from grnf.maps import GraphMap
 from grnf.search import GraphIndex
 from grnf.stats import ChangeDetector
+from optional import require
+
+nx = require("networkx")
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 
@@ -47,6 +50,7 @@ def write():
     grnf.save(GOLDEN / "transformer.json")
     np.save(GOLDEN / "vectors.npy", grnf.transform(graphs()))
     GraphIndex(GRNF(16, random_state=0), keep_graphs=True).add(graphs()).save(GOLDEN / "graphs.index")
+    write_model()
     detector = ChangeDetector(GRNF(16, random_state=0), random_state=0).fit(networks())
     np.save(GOLDEN / "evidence.npy", detector.update(networks()[:5]).evidence)
     detector.save(GOLDEN / "monitor.npz")
@@ -56,6 +60,24 @@ def write():
     command = [sys.executable, "-m", "grnf", "embed", "networks.g6", "-m", "4", "-q"]
     subprocess.run([*command, "-o", "z.npy"], check=True, cwd=GOLDEN)
     subprocess.run([*command, "-o", "shards", "--shard-size", "20"], check=True, cwd=GOLDEN)
+
+
+def write_model():
+    """Write a compressed model, and what it predicts."""
+    sizes = [graph.n_nodes for graph in graphs()]
+    model = GRNFRegressor(n_components=16, lifts=None, random_state=0).fit(graphs(), sizes)
+    model.save(GOLDEN / "model.grnf")
+    np.save(GOLDEN / "predictions.npy", model.predict(graphs()))
+    with gzip.GzipFile(GOLDEN / "model.grnf.gz", "wb", mtime=0) as file:
+        file.write((GOLDEN / "model.grnf").read_bytes())
+    (GOLDEN / "model.grnf").unlink()
+
+
+def test_a_model_predicts_the_same(tmp_path):
+    (tmp_path / "model.grnf").write_bytes(gzip.decompress((GOLDEN / "model.grnf.gz").read_bytes()))
+    model = GRNFRegressor.load(tmp_path / "model.grnf")
+    np.testing.assert_allclose(model.predict(graphs()), np.load(GOLDEN / "predictions.npy"), rtol=1e-5)
+    assert model.applicability(graphs()).shape == (len(graphs()),)
 
 
 def test_a_transformer_gives_the_same_vectors():

@@ -16,7 +16,8 @@ PATTERNS = {
     "3 say": r"\b(say|says|said)\b",
     "4 beside": r"\bbeside\b",
     "5 where": r"\bwhere\b",
-    "6 private nouns": r"\b(doors?|colours?|laws?|machines?|recipes?|loops?|twigs?|honesty|rooms?|guests?)\b",
+    "6 private nouns": r"(?<!self-)(?<!grnf\.)(?<!=)\b(doors?|colours?|laws?|machines?|recipes?|loops?)\b"
+    r"|\b(twigs?|honesty|rooms?|guests?)\b",
     "7 semicolons": r";",
     "8 in place of": r"\bin place of\b|\btakes? (its|their) place\b|\bin (its|their) place\b",
     "9 go on, anew": r"\b(go|goes|going|went) on\b|\banew\b|\bafresh\b",

@@ -5,10 +5,12 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 
-import networkx as nx
 import pytest
 
 from grnf import networkx_backend
+from optional import require
+
+nx = require("networkx")
 
 TESTS = (
     "networkx.algorithms.tests.test_similarity",

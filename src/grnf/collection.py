@@ -73,13 +73,13 @@ class Collection:
     graphs : sequence, optional
         The graphs unchanged, or as `RawGraph`.
     names : sequence of str or None, optional
-        Names of all graphs in the input; None for a graph without a name.
+        Names of all graphs in the input, or None for a graph without a name.
     index : sequence, optional
         Index of a pandas input, bad graphs included.
     transformer : object, optional
         The fitted transformer of the vectors.
     name : str
-        Name of the collection in errors, such as its file; by default "X".
+        Name of the collection in errors, such as its file. By default "X".
     start : int, default=0
         Number of the first graph, if the input is a part of a stream.
     on_error : "raise", "nan" or "skip"
@@ -121,7 +121,7 @@ class Collection:
 
     @cached_property
     def ids(self) -> list[str]:
-        """Names of the graphs that are kept; a graph without a name has its number."""
+        """Names of the graphs that are kept. A graph without a name has its number."""
         return self._named(self.rows.tolist())
 
     @cached_property
@@ -155,7 +155,7 @@ class Collection:
     def embed(self, function: Callable[[GraphBatch], FloatArray], width: int, dtype: npt.DTypeLike) -> Self:
         """Return the collection with the vectors that a function makes of its batch, and without the batch.
 
-        Graphs that fail have rows of NaN, or are left out, as `on_error` asks; `errors` has the reasons.
+        Graphs that fail have rows of NaN, or are left out, as `on_error` asks. `errors` has the reasons.
         """
         if self.on_error == "raise" or not self.errors:
             try:
@@ -214,7 +214,7 @@ def _too_large(n_nodes: int, error: MemoryError) -> GraphError:
 
 
 def warn_skipped(skipped: list[tuple[int, str]], n_kept: int, where: str, stacklevel: int) -> None:
-    """Warn of graphs that are left out, if there are any; `where` is the place of the reasons."""
+    """Warn of graphs that are left out, if there are any. `where` is the place of the reasons."""
     if skipped:
         shown = ", ".join(str(row) for row, _ in skipped[:ROWS_SHOWN])
         more = f" and {len(skipped) - ROWS_SHOWN} more" if len(skipped) > ROWS_SHOWN else ""
@@ -234,7 +234,7 @@ def fit_encode(
     ----------
     X : collection of graphs of any kind, as in `GRNF.fit`
     encoder : AttributeEncoder
-        Its policies are used; it is not fitted itself if the graphs need no encoding.
+        Its policies are used. It is not fitted itself if the graphs need no encoding.
     on_error : "raise", "nan" or "skip"
     name : str
         Name of the collection in errors.
@@ -258,13 +258,13 @@ def fit_encode(
     if not len(collection):
         row, reason = collection.errors[0]
         raise GraphError(
-            f"none of the {collection.n_rows} samples can be used; {collection.title}[{row}]: {reason}"
+            f"none of the {collection.n_rows} samples can be used. {collection.title}[{row}]: {reason}"
         )
     return encoder, collection
 
 
 def encode(X: Any, encoder: AttributeEncoder, on_error: str = "raise", *, name: str = "") -> Collection:
-    """Encode a collection of graphs by a fitted encoder; parameters are those of `fit_encode`."""
+    """Encode a collection of graphs by a fitted encoder. Parameters are those of `fit_encode`."""
     given = _graphs(X, on_error, name)
     if encoder.unnamed:
         widths = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
@@ -276,7 +276,7 @@ def encode(X: Any, encoder: AttributeEncoder, on_error: str = "raise", *, name: 
 
 
 def collect(X: Any, *, name: str = "", ids: Sequence[str] | None = None, start: int = 0) -> Collection:
-    """Return graphs, vectors or a collection as a `Collection`; nothing is encoded or embedded.
+    """Return graphs, vectors or a collection as a `Collection`. Nothing is encoded or embedded.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def collect(X: Any, *, name: str = "", ids: Sequence[str] | None = None, start: 
     name : str
         What errors call it, unless it is a `Collection` with a name.
     ids : sequence of str, optional
-        Names of the graphs; by default their own.
+        Names of the graphs. By default their own.
     start : int, default=0
         Number of the first graph.
     """
@@ -325,9 +325,9 @@ def vectors_of(
     X, name, ids, start
         As in `collect`.
     transformer : object with `transform`, optional
-        Makes vectors of graphs. If it is not fitted, a copy is fitted on X; the result has it.
+        Makes vectors of graphs. If it is not fitted, a copy is fitted on X. The result has it.
     on_error : "raise", "nan" or "skip"
-        A bad graph, or a vector that is not finite, is an error; or else it is left out and reported.
+        A bad graph, or a vector that is not finite, is an error, or it is left out and reported.
     keep_graphs : bool, default=False
         Return the graphs too, as `RawGraph`.
 
@@ -416,7 +416,7 @@ def _graphs(X: Any, on_error: str, name: str) -> Collection:
     checked(on_error, "on_error", ON_ERROR)
     if isinstance(X, Collection):
         if X.graphs is None:
-            raise GraphError(f"{X.title} holds vectors; graphs are needed")
+            raise GraphError(f"{X.title} must be graphs, got vectors")
         return replace(X, name=X.name or name, on_error=on_error)
     objects = X if isinstance(X, list) and X else listed_graphs(X, caller=name or "X")
     names: Sequence[str | None] | None = None
@@ -432,7 +432,7 @@ def _graphs(X: Any, on_error: str, name: str) -> Collection:
 
 
 def _plain_batch(given: Collection, on_error: str, **widths: Any) -> GraphBatch | None:
-    """Return a collection that is nothing but good `Graph` records; None for any other."""
+    """Return a collection that is nothing but good `Graph` records, or None for any other."""
     objects = given.graphs
     if not isinstance(objects, GraphBatch) and not all(isinstance(sample, Graph) for sample in objects):
         return None
@@ -445,12 +445,12 @@ def _plain_batch(given: Collection, on_error: str, **widths: Any) -> GraphBatch 
 
 
 def _raws(given: Collection) -> RawBatch:
-    """Return all graphs with named columns; those that cannot be converted are its bad graphs."""
+    """Return all graphs with named columns. Those that cannot be converted are its bad graphs."""
     return given.graphs if isinstance(given.graphs, RawBatch) else to_batch(given.graphs, on_error="collect")
 
 
 def _encoded(given: Collection, raws: RawBatch, encoder: AttributeEncoder, on_error: str) -> Collection:
-    """Encode all graphs at once; those that fail are reported, and do not affect the others."""
+    """Encode all graphs at once. Those that fail are reported, and do not affect the others."""
     batch, places, bad = encoder.encode_batch(raws)
     failed = {int(given.rows[place]): reason for place, reason in bad}
     _raise_first(given, failed, on_error)

@@ -41,7 +41,19 @@ class GraphError(ValueError):
         super().__init__(str(self))
 
     def located(self, *, index: int | None = None, where: str | None = None) -> Self:
-        """Return this error with a position that its caller knows; `where` comes before the known place."""
+        """Return this error with a position that its caller knows; `where` comes before the known place.
+
+        Parameters
+        ----------
+        index : int, optional
+            Number of the graph.
+        where : str, optional
+            Name of the file or argument.
+
+        Returns
+        -------
+        GraphError
+        """
         place = ", ".join(part for part in (where, self.where) if part) or None
         index = self.index if index is None else index
         return type(self)(self.reason, index=index, where=place, cure=self.cure)

@@ -62,7 +62,7 @@ def convert_to_nx(result: Any, *_: Any, **__: Any) -> Any:
 
 
 def can_run(name: str, args: Any, kwargs: dict[str, Any]) -> bool | str:
-    """Return whether a call has the same meaning here; otherwise the reason why not."""
+    """Return whether a call has the same meaning here, or the reason why not."""
     import networkx as nx
 
     given = inspect_call(getattr(nx, name), args, kwargs)
@@ -134,7 +134,7 @@ def graph_edit_distance(
     upper_bound: float | None = None,
     timeout: float | None = None,
 ) -> float | None:
-    """Return the edit distance; after the timeout the best cost that was found; None above `upper_bound`."""
+    """Return the edit distance, after the timeout the best cost found, or None above `upper_bound`."""
     import networkx as nx
     import numpy as np
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def assert_invariant(
     rtol: float = 1e-5,
     random_state: Any = None,
 ) -> float:
-    """Assert that permuting the nodes of a graph does not change its vector; return the largest error.
+    """Assert that permuting the nodes of a graph does not change its vector. Return the largest error.
 
     Parameters
     ----------
@@ -42,6 +43,16 @@ def assert_invariant(
         Error accepted, relative to the largest entry of the vectors.
     random_state : int, optional
         Seed of the permutations.
+
+    Returns
+    -------
+    float
+        The largest error, relative to the largest entry of the vectors.
+
+    Raises
+    ------
+    AssertionError
+        If it is larger than `rtol`.
 
     Examples
     --------
@@ -66,15 +77,24 @@ def assert_invariant(
 def check_graph_transformer(transformer: Any) -> None:
     """Assert that a transformer of graphs keeps the promises of scikit-learn. It is cloned, never changed.
 
-    Checked: clone, get_params and set_params; no work in ``__init__``; NotFittedError; rows out = graphs in;
-    refit gives the same; a row does not depend on the other graphs, nor on their order; unseen graphs;
-    graphs with 0 nodes, 1 node, no edges; pickle; inputs untouched; feature names and set_output;
-    permutation invariance; clear errors for an empty list and for attributes of another width.
+    These are checked:
+
+    - ``clone``, ``get_params``, ``set_params``, no work in ``__init__``, ``NotFittedError``, pickle,
+    - rows out = graphs in, and the same again after another fit,
+    - a row does not depend on the other graphs, nor on their order, nor on the order of its nodes,
+    - unseen graphs, and graphs with 0 nodes, 1 node or no edges,
+    - inputs stay unchanged, and feature names and ``set_output`` work,
+    - clear errors for an empty list and for attributes of another width.
 
     Parameters
     ----------
     transformer : estimator
         With a fixed `random_state` if it has one, since results are compared.
+
+    Raises
+    ------
+    AssertionError
+        With the check that failed.
 
     Examples
     --------
@@ -177,6 +197,8 @@ def _check_output(transformer: Any, graphs: list[Graph], y: Any, Z: FloatArray) 
     names = fitted.get_feature_names_out()
     _require(len(names) == Z.shape[1], f"{len(names)} feature names for {Z.shape[1]} features")
     _require(len(set(names)) == len(names), "feature names repeat")
+    if find_spec("pandas") is None:
+        return
     frame = clone(transformer).set_output(transform="pandas").fit(graphs, y).transform(graphs)
     _require(list(frame.columns) == list(names), "set_output('pandas') does not use the feature names")
     _same(frame.to_numpy(), Z, "set_output('pandas') changes the numbers")

@@ -144,7 +144,7 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
 
 def test_a_place_that_cannot_be_written_to(tmp_path):
     (tmp_path / "z.npy.parts").write_text("a file")
-    with pytest.raises(OSError, match=r"cannot write to .*z\.npy\.parts, where unfinished work is kept"):
+    with pytest.raises(OSError, match=r"cannot write unfinished work to .*z\.npy\.parts"):
         FolderLock(tmp_path / "z.npy.parts")
 
 

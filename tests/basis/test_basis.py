@@ -104,5 +104,5 @@ def _statistic(A, name, p, q, nodes):
 
 
 def test_unknown_basis_is_refused():
-    with pytest.raises(ValueError, match="unknown basis 'maron'; choose one of 'indicator', 'overlapping'"):
+    with pytest.raises(ValueError, match="basis must be one of 'indicator', 'overlapping', got 'maron'"):
         slot_map((0,), "maron")

@@ -103,6 +103,13 @@ def test_pairs_with_intervals(call, place, tmp_path):
         replace(estimate, upper=None).interval(0.95), abs=1e-5
     )
     assert (second["distance"], second["method"]) == (0, "betting")
+    (tmp_path / "graphs.csv").write_text("1,2\n")
+    of_graphs = place / "ONE", "-m", 16, "--seed", 0, "--pairs", tmp_path / "graphs.csv"
+    result = call("distances", *of_graphs, "--confidence", 0.95, "--json")
+    assert result.returncode == 0, result.stderr
+    closer = json.loads(result.stdout)[0]  # the graphs have an upper bound in closed form
+    assert (closer["low"], closer["high"]) == pytest.approx(estimate.interval(0.95), abs=1e-5)
+    assert closer["high"] < 0.8 * first["high"]
     result = call(
         "distances", "--kernel", place / "one.npy", "--pairs", pairs, "--confidence", 0.95, "--json"
     )

@@ -58,7 +58,7 @@ def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(call,
         f"grnf: stopped; 3 finished shards are kept in {output}.parts. To resume: "
         f"grnf embed {tu} -o {output} -m 512 --block-size 10 --force --resume\n"
         f"grnf: {output} cannot be written: File too large. It takes about 0.1 MB, "
-        "files may have up to 100 bytes (ulimit -f): make room, or write to another place\n"
+        "files may have up to 100 bytes (ulimit -f). Free disk space, or write to another folder\n"
     )
     assert output.read_bytes() == b"what was here before"
     assert names(tmp_path) == ["TU", "z.npy", "z.npy.parts"]
@@ -150,7 +150,7 @@ def test_every_file_of_an_embedding_is_named(call, full, monkeypatch, tu, tmp_pa
     assert result.returncode == 1
     folder = tmp_path / "z.npy.parts" if name[0] == "0" else tmp_path
     assert f"grnf: {folder / name} cannot be written: No space left on device. " in result.stderr
-    assert f" MB are free in {folder}: make room" in result.stderr
+    assert f" MB are free in {folder}. Free disk space" in result.stderr
     assert "To resume: grnf embed" in result.stderr
     monkeypatch.undo()
     monkeypatch.setattr("sys.argv", ["grnf"])
@@ -174,7 +174,9 @@ def test_other_commands_name_their_output(call, full, tu, tmp_path, command, out
     result = call(command[0], tu, *command[1:], tmp_path / output)
     assert result.returncode == 1
     assert result.stderr.startswith(f"grnf: {tmp_path / output} cannot be written: No space left on device")
-    assert result.stderr.endswith(f" MB are free in {tmp_path}: make room, or write to another place\n")
+    assert result.stderr.endswith(
+        f" MB are free in {tmp_path}. Free disk space, or write to another folder\n"
+    )
     assert names(tmp_path) == ["TU"]
 
 

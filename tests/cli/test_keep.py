@@ -216,8 +216,7 @@ def test_columns_that_are_not_there(call, table, tu, tmp_path):
         result = call("embed", table, "-o", tmp_path / "z.csv", "--keep", "Phase", *more)
         assert result.returncode == 1
         assert (
-            "there is no column 'Phase'; there are ['graph_id', 'SMILES', 'phase', 'logP', 'code']"
-            in result.stderr
+            "no column 'Phase'. Available: ['graph_id', 'SMILES', 'phase', 'logP', 'code']" in result.stderr
         )
     result = call("embed", tu, "-o", tmp_path / "z.csv", "--keep", "phase")
     assert result.returncode == 2

@@ -179,7 +179,7 @@ def test_no_value_at_all(classified, tmp_path):
     assert "nothing; 0 different" in result.stderr
     assert "skip" not in result.stderr
     assert "no graph has a label, or value of 'p'" in classified(path, "--target", "p")[0].stderr
-    assert "the label 1; at least two" in classified(path, "--target", "q")[0].stderr
+    assert "the label 1, but at least two" in classified(path, "--target", "q")[0].stderr
 
 
 @pytest.mark.parametrize("estimator", ["svm", "linear", "network"])

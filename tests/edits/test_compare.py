@@ -7,11 +7,13 @@ too small, so graphs with self-loops are compared with an enumeration of all cor
 import time
 from itertools import permutations
 
-import networkx as nx
 import numpy as np
 import pytest
 
 from grnf import Graph, compare
+from optional import require
+
+nx = require("networkx")
 
 
 def random_graph(rng, n, directed, loops, p=0.4, labels=3):

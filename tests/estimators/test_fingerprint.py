@@ -12,6 +12,7 @@ from grnf.datasets import make_delaunay, make_sbm
 from grnf.estimators import saved_transformer
 from grnf.estimators.histograms import label_pairs, wl_labels
 from grnf.graphs import GraphBatch
+from optional import require
 from random_graphs import random_graph
 
 XYLENES = ["Cc1cccc(C)c1", "Cc1ccc(C)cc1"]
@@ -46,6 +47,7 @@ def test_products_estimate_the_share_of_labels_in_common():
 
 
 def test_equal_in_every_process():
+    require("rdkit")
     runs = [subprocess.run([sys.executable, "-c", PRINT], capture_output=True, text=True) for _ in range(2)]
     assert runs[0].stdout == runs[1].stdout
     assert runs[0].stdout.strip() == "6ec762e0a7ac2d4947985a45431d568c5e76343b9b9f70e892be6947f1b753b1"
@@ -98,6 +100,7 @@ def test_main_column_and_combinations():
 
 
 def test_labels_that_fit_did_not_find_make_graphs_distant():
+    require("rdkit")
     """Without principal axes of the labels; with them, such labels add little."""
     known, new = ["CCO", "CCCO", "CCCCO", "CC(C)O", "CCC(C)O"], ["CCCCCO", "FC(F)(F)S(=O)(=O)Br"]
     ratio = {}
@@ -110,6 +113,7 @@ def test_labels_that_fit_did_not_find_make_graphs_distant():
 
 
 def test_isomers_differ():
+    require("rdkit")
     Z = JointFeatures(random_state=0).fit_transform(SMILES)
     D = np.linalg.norm(Z[:, np.newaxis] - Z, axis=2)
     assert 0.05 < D[0, 1] == D[0, 1:].min()  # the nearest of meta-xylene is para-xylene
@@ -137,6 +141,7 @@ def test_rounding_errors_of_copies_are_not_scaled_up():
 
 
 def test_continuous_attributes_and_unknown_labels():
+    require("rdkit")
     graphs, _ = make_delaunay(20, random_state=0)
     joint = JointFeatures(random_state=0).fit(graphs)
     moved = Graph(graphs[0].n_nodes, graphs[0].edges, graphs[0].node_attr + 1)
@@ -147,6 +152,7 @@ def test_continuous_attributes_and_unknown_labels():
 
 
 def test_bad_graphs():
+    require("rdkit")
     joint = JointFeatures(16, random_state=0, on_error="nan").fit(SMILES)
     Z = joint.transform(["CCO", "not a molecule"])
     assert np.isfinite(Z[0]).all()

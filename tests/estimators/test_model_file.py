@@ -121,7 +121,7 @@ def test_damaged_files(regressor, classifier, tmp_path, monkeypatch):
     regressor.save(other)
     monkeypatch.undo()
     with pytest.raises(
-        GraphError, match=r"has version 2 of the format, written by grnf 9.9; grnf .* reads version 1"
+        GraphError, match=r"must have version 1, which grnf .* reads, got version 2, written by grnf 9.9"
     ):
         GRNFRegressor.load(other)
 

@@ -136,7 +136,7 @@ def test_a_bad_graph_among_many_is_named_and_the_others_are_encoded(graphs):
     embedding = grnf.embed([*graphs, bad, *graphs, worse], on_error="skip")
     assert [row for row, _ in embedding.errors] == [7, 15]
     assert "names a node outside" in embedding.errors[0][1]
-    assert "holds numbers; it held categories" in embedding.errors[1][1]
+    assert "must hold categories, as in fit, got numbers" in embedding.errors[1][1]
     np.testing.assert_array_equal(embedding.vectors[:7], grnf.transform(graphs))
 
 

@@ -187,11 +187,11 @@ def test_load_refuses_what_is_not_a_saved_transformer(text, message, tmp_path):
         ({"n_components": 1.5}, "n_components must be an integer >= 1 or 'auto', got 1.5"),
         ({"n_components": True}, "n_components must be an integer >= 1 or 'auto', got True"),
         ({"n_components": "auto"}, "n_components='auto' needs eps"),
-        ({"n_components": "auto", "eps": 1, "delta": 0.1, "activation": "relu"}, "'relu' is unbounded"),
+        ({"n_components": "auto", "eps": 1, "delta": 0.1, "activation": "relu"}, "be bounded, got 'relu'"),
         ({"orders": 2}, r"write \{k: 1.0\}"),
         ({"proposal": {1: 0.5}}, "must sum to 1"),
         ({"hidden_channels": 0}, "hidden_channels must be an integer >= 1, got 0"),
-        ({"orders": ParameterLaw({1: 1.0}, hidden_channels=3)}, "orders is a law with 3 hidden channels"),
+        ({"orders": ParameterLaw({1: 1.0}, hidden_channels=3)}, "must be 3, as in orders"),
         (
             {"hidden_activation": "swish"},
             "hidden_activation must be 'identity', .* 'erf' or a grnf.Activation, got 'swish'",

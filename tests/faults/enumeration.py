@@ -8,7 +8,8 @@ process runs the command, and these are checked:
 
 - an error ends with a nonzero exit code or with the complete output, and without a traceback;
 - the command, repeated with the options that resume it, ends well and leaves the same bytes as a run without
-  a fault: nothing is lost, no temporary file stays, and no other file is touched.
+  a fault: nothing is lost, no temporary file stays, and no other file is touched;
+- if power is lost after the command has ended, its output is complete.
 """
 
 import argparse
@@ -89,13 +90,23 @@ CASES = {
         ["map", "in.g6", "-o", "m.html", "--layout", "pca", "--save-layout", "l.npz", *SMALL], ("--force",)
     ),
     "distances": Case(["distances", "in.g6", "-o", "d.npy", *SMALL], ("--force",)),
+    "distances-csv": Case(["distances", "in.g6", "-o", "d.csv", *SMALL], ("--force",)),
     "train": Case(TRAIN, ("--force",)),
+    "train-report": Case([*TRAIN, "--report", "report"], ("--force",)),
     "predict": Case(["predict", "y.grnf", "more.g6", "-o", "p.csv"], ("--force",), (TRAIN,)),
-    "search": Case(["search", "x.index", "more.g6", "-o", "s.csv"], ("--force",), (INDEX,)),
+    **{
+        name: Case(["search", "x.index", "more.g6", "-o", f"s.{suffix}"], ("--force",), (INDEX,))
+        for name, suffix in (("search", "csv"), ("search-html", "html"))
+    },
     **{
         f"convert-{suffix}": Case(["convert", "in.g6", f"g.{suffix}"], ("--force",))
-        for suffix in ("jsonl", "graphml", "parquet")
+        for suffix in ("jsonl", "graphml", "parquet", "npz", "zip", "csv", "s6.gz")
     },
+    "convert-folder": Case(["convert", "in.g6", "g"], ("--force",)),
+    "dedup-write": Case(["dedup", "in.g6", "-o", "t.csv", "--write", "kept.g6", *SMALL], ("--force",)),
+    "evaluate-report": Case(
+        ["evaluate", "in.g6", "more.g6", "-o", "t.json", "--report", "r.html", *SMALL], ("--force",)
+    ),
     **{
         f"{command}-{suffix}": Case([command, "in.g6", *options, "-o", f"t.{suffix}"], ("--force",))
         for command, options in TABLES.items()
@@ -157,6 +168,8 @@ def _run_child(root, arguments, kind, n, notes):
             main()
         except SystemExit as end:
             code = end.code or 0
+        if code == 0 and n is not None:
+            disk.end()
     except BaseException:
         traceback.print_exc(file=stream)
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
@@ -181,6 +194,14 @@ class Enumeration:
         assert code == 0, printed
         self.expected = tree(root)
 
+    def numbers(self, kind):
+        """Return the numbers of operations; power can also be lost after the last one."""
+        return range(len(self.log) + kind.startswith("lost"))
+
+    def operation(self, n):
+        """Return what the n-th operation is."""
+        return self.log[n] if n < len(self.log) else "after the end"
+
     def _fresh(self):
         """Return a new copy of the folder; it always has the same name, which some files contain."""
         for path in self.folder.iterdir():
@@ -193,6 +214,10 @@ class Enumeration:
         """Let the n-th operation fail; return what is wrong then, or None."""
         root = self._fresh()
         code, printed, _ = run(root, self.case.arguments, kind, n)
+        if n == len(self.log):
+            return (
+                None if code == 0 and tree(root) == self.expected else f"{self._difference(root)}: {printed}"
+            )
         if kind in ("ENOSPC", "EIO"):
             if "Traceback" in printed:
                 return f"traceback: {printed}"
@@ -202,8 +227,9 @@ class Enumeration:
             return f"exit code {code}: {printed}"
         if tree(root) == self.expected:
             return None
+        complete = self._leftovers_only(root)
         code, printed, _ = run(root, [*self.case.arguments, *self.case.again])
-        if code != 0:
+        if code != 0 and not (complete and "exists already" in printed):
             return f"repeated, exit code {code}: {printed}"
         return None if tree(root) == self.expected else f"repeated, {self._difference(root)}: {printed}"
 
@@ -220,27 +246,25 @@ class Enumeration:
 
 
 def warm_up(names):
-    """Load what the commands need, so that new processes start quickly."""
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "work").mkdir()
-        inputs(Path(folder) / "work")
-        here = os.getcwd()
-        os.chdir(Path(folder) / "work")
-        streams = sys.stdout, sys.stderr
-        for name, case in ((name, CASES[name]) for name in names):
-            for arguments in (*case.before, case.arguments):
+    """Run each command once in this process, so that new processes find loaded modules and compiled code."""
+    here, streams = os.getcwd(), (sys.stdout, sys.stderr)
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            inputs(Path(folder))
+            os.chdir(folder)
+            for arguments in (*CASES[name].before, CASES[name].arguments):
                 sys.argv, sys.stdout, sys.stderr = ["grnf", *arguments], io.StringIO(), io.StringIO()
+                code = None
                 try:
                     main()
                 except SystemExit as end:
-                    if end.code:
-                        text = sys.stderr.getvalue()
-                        sys.stdout, sys.stderr = streams
-                        if "exists" not in text:
-                            sys.exit(f"{name}: {text}")
+                    code = end.code
                 finally:
+                    text = sys.stderr.getvalue()
                     sys.stdout, sys.stderr = streams
-        os.chdir(here)
+                if code:
+                    sys.exit(f"{name}: {text}")
+            os.chdir(here)
     gc.collect()
     gc.freeze()  # else each new process copies the memory of all objects
 
@@ -251,8 +275,8 @@ def enumerate_faults(names, kinds, step=1, first=0):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             faults = Enumeration(CASES[name], folder)
             for kind in kinds:
-                for n in range(first, len(faults.log), step):
-                    yield name, kind, n, faults.log[n], faults.problem(kind, n)
+                for n in faults.numbers(kind)[first::step]:
+                    yield name, kind, n, faults.operation(n), faults.problem(kind, n)
 
 
 def store(name, counts, problems):
@@ -279,7 +303,7 @@ def run_from_shell():
     if options.n is not None:
         with tempfile.TemporaryDirectory() as folder:
             faults = Enumeration(CASES[names[0]], folder)
-            print(faults.log[options.n], "->", faults.problem(kinds[0], options.n) or "as it should be")
+            print(faults.operation(options.n), "->", faults.problem(kinds[0], options.n) or "as it should be")
         return
     total = problems = 0
     for name in names:

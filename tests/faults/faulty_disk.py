@@ -72,6 +72,11 @@ class FaultyDisk:
             self._lose()
         os._exit(DEAD)
 
+    def end(self):
+        """Lose what was not flushed, at the end of a process without a fault."""
+        if self.kind in ("lost data", "lost names"):
+            self._lose()
+
     def _lose(self):
         """Bring the disk to the state of the last flushes."""
         if self.kind == "lost names":

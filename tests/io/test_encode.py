@@ -158,12 +158,12 @@ def test_columns_that_change_their_kind_are_refused():
         (
             "charge",
             categories("a", None, "b"),
-            "'charge' holds str values such as 'a'; it held numbers in fit",
+            "'charge' must hold numbers, as in fit, got str values such as 'a'",
         ),
-        ("symbol", np.arange(3), "'symbol' holds numbers; it held categories in fit"),
-        ("pos", np.ones((3, 3)), "'pos' has width 3; it had 2 in fit"),
+        ("symbol", np.arange(3), "'symbol' must hold categories, as in fit, got numbers"),
+        ("pos", np.ones((3, 3)), "'pos' must have width 2, as in fit, got 3"),
         ("pos", np.ones((2, 2)), r"'pos' must have one entry per node, 3, got shape \(2, 2\)"),
-        ("charge", np.array([1, -np.inf, 0]), "'charge' is infinite in row 1; attributes must be finite"),
+        ("charge", np.array([1, -np.inf, 0]), "'charge' must be finite, but it is infinite in row 1"),
     ):
         with pytest.raises(GraphError, match=message):
             encoder.encode(raw({**ATOMS, name: values}))

@@ -84,8 +84,14 @@ def test_tuples():
             r"must be square, shape \(n, n\), got shape \(2, 3\); an edge_index goes into a tuple",
         ),
         (np.zeros(3), r"must be square"),
-        (np.array([[0, np.nan], [np.nan, 0]]), r"entry \[0, 1\] of the adjacency matrix is nan.*use 0"),
-        (sp.csr_array(np.array([[0, 0], [np.inf, 0]])), r"entry \[1, 0\] of the adjacency matrix is inf"),
+        (
+            np.array([[0, np.nan], [np.nan, 0]]),
+            r"entry \[0, 1\] of the adjacency matrix must be finite, got nan.*Use 0",
+        ),
+        (
+            sp.csr_array(np.array([[0, 0], [np.inf, 0]])),
+            r"entry \[1, 0\] of the adjacency matrix must be finite, got inf",
+        ),
         (np.array([["a", "b"], ["c", "d"]]), "must hold real numbers"),
         (np.array([[1j]]), "must hold real numbers"),
         (sp.csr_array(np.array([[1j]])), "must hold real numbers"),

@@ -80,7 +80,7 @@ def test_a_tensor_is_an_adjacency_matrix():
     ("graph", "message"),
     [
         (lambda: data.HeteroData(), r"several types of nodes .* to_homogeneous\(\)"),
-        (lambda: data.Batch.from_data_list([data.Data(num_nodes=1)]), "a Batch holds several graphs"),
+        (lambda: data.Batch.from_data_list([data.Data(num_nodes=1)]), "must be one graph, got a Batch"),
         (lambda: data.Data(num_nodes=1, adj_t=torch.eye(1)), "has adj_t but no edge_index"),
         (lambda: data.Data(x=torch.ones(2, 1), num_nodes=3), "x must have one row per node"),
         (lambda: data.Data(edge_index=torch.zeros(3, 2, dtype=torch.long), num_nodes=1), "transpose it"),

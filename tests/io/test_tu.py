@@ -168,10 +168,7 @@ def test_facts_of_real_sets(shared, name):
 @given(text=st.text("12,\n -3", max_size=12))
 def test_fast_lines_of_whole_numbers_are_what_int_reads(text):
     block = text.encode() + b"\n"
-    try:
-        table = _whole_numbers(block)
-    except ValueError:  # an empty field
-        return
+    table = _whole_numbers(block)
     if table is not None:
         assert table.tolist() == [[int(field) for field in line.split(",")] for line in text.split("\n")]
 

@@ -75,7 +75,7 @@ def test_config_round_trip(law):
         (lambda: Categorical({0: 1.0}), "an order of the law must be an integer >= 1, got 0"),
         (lambda: Categorical({1.5: 1.0}), "must be an integer >= 1, got 1.5"),
         (lambda: Categorical({True: 1.0}), "must be an integer >= 1, got True"),
-        (lambda: Categorical({1: 0.5}), "sum to 1; .* sums to 0.5"),
+        (lambda: Categorical({1: 0.5}), "sum to 1, got .* which sum to 0.5"),
         (lambda: Categorical({1: -0.5, 2: 1.5}), ">= 0"),
         (lambda: Categorical({1: np.nan}), "must be finite"),
         (lambda: ShiftedPoisson(0), r"rate must lie in \(0, 100\)"),

@@ -117,7 +117,7 @@ def test_distributions_that_cannot_be_loaded_are_not_saved(orders, save):
 
 
 def test_orders_beyond_memory_are_refused_with_the_remedy():
-    with pytest.raises(OrderTooLargeError, match=r"order 12 was drawn.*restricted_to"):
+    with pytest.raises(OrderTooLargeError, match=r"order 12, drawn from .*restricted_to"):
         ParameterLaw({12: 1.0}).sample(1, channels=1, seed=0)
 
 

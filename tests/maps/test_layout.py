@@ -1,11 +1,13 @@
 """Positions of graphs on a map, neighbors with intervals, and marked nodes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grnf import GRNF
+from grnf import GRNF, map_graphs
 from grnf.datasets import make_sbm
 from grnf.edits.comparison import correspondence
 from grnf.io.raw import raw_from_graph
@@ -19,6 +21,7 @@ from grnf.maps.layout import (
     positions_of_layout,
     positions_onto,
     precision_of,
+    upper_bounds_of,
 )
 from grnf.metric import distance
 from optional import require
@@ -105,12 +108,22 @@ NEAR = nearest_others(Z, 3, "plain")
 @pytest.mark.parametrize(("method", "pairs"), [("betting", 10**6), ("bernstein", 0)])
 def test_intervals_are_those_of_single_pairs(monkeypatch, method, pairs):
     monkeypatch.setattr(layouts, "BETTING_PAIRS", pairs)
-    found = intervals(Z, *NEAR, precision_of(T), 0.9)
-    for i in range(len(Z)):
-        for j, other in enumerate(NEAR[0][i]):
-            low, high = distance(Z[i], Z[other], **T._precision()).interval(0.9, method)
-            assert (found.low[i, j], found.high[i, j]) == pytest.approx((low, high), abs=1e-9)
+    plain = intervals(Z, *NEAR, precision_of(T), 0.9)
+    found = intervals(Z, *NEAR, precision_of(T), 0.9, upper_bounds_of(T, GRAPHS))
+    for i, j in np.ndindex(found.high.shape):
+        estimate = T.distance(GRAPHS[i], GRAPHS[NEAR[0][i, j]])
+        ends = estimate.interval(0.9, method)  # with the bound in closed form
+        assert (found.low[i, j], found.high[i, j]) == pytest.approx(ends, abs=1e-6)
+        ends = replace(estimate, upper=None).interval(0.9, method)
+        assert (plain.low[i, j], plain.high[i, j]) == pytest.approx(ends, abs=1e-6)
+    assert (found.high < 0.5 * plain.high).all()
     assert "every number of features" in found.words
+
+
+def test_intervals_of_maps_have_the_upper_bound():
+    found = map_graphs(GRAPHS, transformer=T, layout="pca", n_neighbors=3, confidence=0.9).nearest
+    expected = intervals(Z, *NEAR, precision_of(T), 0.9, upper_bounds_of(T, GRAPHS))
+    np.testing.assert_allclose(found.high, expected.high, atol=1e-6)
 
 
 def test_error_bars_are_those_of_single_pairs():

@@ -264,7 +264,7 @@ def test_truncation_bias():
             "bound must be 'hoeffding', 'chebyshev' or",
         ),
         (lambda: required_dimension(0.1, 0.1, quantity="angle"), "quantity must be 'distance' or 'kernel'"),
-        (lambda: required_dimension(0.1, 0.1, activation="relu"), "'relu' is unbounded"),
+        (lambda: required_dimension(0.1, 0.1, activation="relu"), "activation must be bounded, got 'relu'"),
         (lambda: required_dimension(0.1, 0.1, variance=1.0), "Hoeffding's bound knows no variance"),
         (lambda: required_dimension(0.1, 0.1, n_graphs=1), "n_graphs must be an integer >= 2, got 1"),
         (lambda: error_bound(0, 0.1), "n_components must be an integer >= 1, got 0"),

@@ -168,7 +168,7 @@ def test_a_poisoned_shard_is_set_aside_after_three_tries(embed, poison, expected
     assert (aside["shard"], aside["reason"]) == (3, "RuntimeError: what a shard")
     assert aside["from"][0]["first"] == 30
     assert poison() == {number: 3 if number == 3 else 1 for number in range(10)}
-    with pytest.warns(GrnfWarning, match="lacks 1 shards that were set aside; shard 3: RuntimeError: what"):
+    with pytest.warns(GrnfWarning, match=r"lacks 1 shards that were set aside\. Shard 3: RuntimeError: what"):
         assert len(read_vectors(tmp_path / VECTORS).ids) == 90
     poison({})
     assert embed(resume=True).computed == [3]

@@ -196,7 +196,7 @@ Z = np.eye(3)
         ),
         (lambda: GraphIndex().add(Z).search(np.eye(4)), "length 4.*length 3"),
         (lambda: GraphIndex().add(Z).add(np.eye(4)), "length 4.*length 3"),
-        (lambda: GraphIndex().add(Z, ["a", "b", "a"]), "the id 'a' occurs twice"),
+        (lambda: GraphIndex().add(Z, ["a", "b", "a"]), "ids must be unique, got 'a' twice"),
         (lambda: GraphIndex().add(Z, ["a"]), "1 ids for 3 graphs"),
         (lambda: GraphIndex().add(Z, list("abc")).add(Z, list("cde")), "'c' is in the index already"),
         (lambda: GraphIndex().add(Z).remove(["7"]), "no graph in the index is called '7'"),

@@ -144,7 +144,7 @@ def test_a_constant_reference():
     ("reference", "settings", "what"),
     [
         (np.zeros((0, 3)), {}, "empty"),
-        (np.ones((1, 3)), {}, "the reference has 1 graphs"),
+        (np.ones((1, 3)), {}, "got a reference of 1 graphs"),
         (normal(0, 9), {}, "Give 10 or more graphs, or a smaller n_neighbors"),
         (np.where(np.arange(20)[:, None] == 7, np.inf, 1.0), {}, "the reference, graph 7: .* NaN"),
         ([], {}, "empty"),

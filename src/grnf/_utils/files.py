@@ -130,7 +130,7 @@ def rename(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> No
 
 
 def try_lock(descriptor: int) -> bool | None:
-    """Try to lock an open file; False if another process has it locked, None if there are no locks here."""
+    """Try to lock an open file. Return False if another process has it locked, None if there are no locks."""
     try:
         if sys.platform == "win32":
             os.lseek(descriptor, FAR, os.SEEK_SET)
@@ -206,7 +206,7 @@ def room_for(
         size = "" if needed is None else f"It takes about {needed / 1e6:,.1f} MB, "
         raise DiskFullError(
             f"{name} cannot be written: {os.strerror(error.errno or 0)}. {size}"
-            f"{_room(error.errno, folder)}: make room, or write to another place"
+            f"{_room(error.errno, folder)}. Free disk space, or write to another folder"
         ) from error
 
 
@@ -262,7 +262,7 @@ def check_free(path: str | os.PathLike[str], force: bool) -> None:
         )
     if is_pipe(path):
         raise FileExistsError(
-            f"{path} is not a file; to write to another program, write to - (standard output)"
+            f"{path} is not a file. To write to another program, write to - (standard output)"
         )
     if Path(path).is_dir():
         raise FileExistsError(f"{path} exists already, and a folder is not replaced")

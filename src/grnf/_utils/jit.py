@@ -73,7 +73,7 @@ def _compiled(function: Callable[P, R], **more: Any) -> Callable[P, R]:
 
 @cache
 def _cache_folder(sources: Path) -> Path | None:
-    """Return the first folder that can be written for the compiled kernels of a package; None without any."""
+    """Return the first writable folder for the compiled kernels of a package, or None without any."""
     name = f"{sources.name}-{_sources_hash(sources)}"
     for parent in _cache_parents(sources):
         folder = parent / name

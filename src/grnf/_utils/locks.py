@@ -142,8 +142,7 @@ class FolderLock:
             if error.errno == errno.ELOOP:
                 raise FolderInUseError(f"{self.path} is a symbolic link. {CURE}") from None
             raise OSError(
-                f"cannot write to {self.folder}, where unfinished work is kept: {error.strerror}; "
-                "write to another place"
+                f"cannot write unfinished work to {self.folder}: {error.strerror}. Write to another folder"
             ) from None
         return None
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import os
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from grnf._utils.files import atomic_write
 
-__all__ = ["safe_text", "write_table", "write_text_table"]
+__all__ = ["html_table", "safe_text", "write_table", "write_text_table"]
 
 SUFFIXES = (".csv", ".json", ".parquet")
 NUMBERS = (
@@ -22,6 +24,25 @@ TYPES = dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(
 )
 TYPES["outlier"] = "bool"
 """Types of columns in Parquet files, other than text."""
+
+
+SHOWN_ROWS = 20
+"""Rows of a table in a notebook."""
+
+
+def html_table(columns: Iterable[str], records: Iterable[Mapping[str, Any]], caption: str) -> str:
+    """Return the first records as an HTML table for notebooks."""
+    names, records = list(columns), iter(records)
+
+    def line(tag: str, cells: Iterable[Any]) -> str:
+        texts = (f"{cell:.4g}" if isinstance(cell, float) else "" if cell is None else cell for cell in cells)
+        return f"<tr>{''.join(f'<{tag}>{html.escape(str(text))}</{tag}>' for text in texts)}</tr>"
+
+    lines = [line("td", map(record.get, names)) for record in islice(records, SHOWN_ROWS)]
+    if next(records, None) is not None:
+        lines.append(line("td", ["..."] * len(names)))
+    title = html.escape(caption).replace("\n", "<br>")
+    return f"<table><caption>{title}</caption>{line('th', names)}{''.join(lines)}</table>"
 
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")

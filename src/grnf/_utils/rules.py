@@ -56,7 +56,7 @@ class Int(Rule):
         self.words = "an integer" + " and".join(bounds)
 
     def take(self, value: Any) -> int:
-        if isinstance(value, bool):
+        if isinstance(value, bool | np.bool_):
             raise TypeError
         number = operator.index(value)
         if (self.low is not None and number < self.low) or (self.high is not None and number > self.high):

@@ -86,7 +86,7 @@ def damaged(reason: str, where: str | os.PathLike[str]) -> GraphError:
 def check_version(
     state: Any, format: str, version: int, what: str, where: str | os.PathLike[str]
 ) -> dict[str, Any]:
-    """Return the state in a file; refuse something else, or another version of its format."""
+    """Return the state in a file. Refuse something else, or another version of its format."""
     if not isinstance(state, dict) or state.get("format") != format:
         raise GraphError(f"the file is not {what}: its 'format' is not {format!r}", where=os.fspath(where))
     found = state.get("version")

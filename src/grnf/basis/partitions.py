@@ -29,6 +29,15 @@ Partition: TypeAlias = tuple[int, ...]
 def set_partitions(k: int) -> tuple[Partition, ...]:
     """Return Gamma(k), all partitions of k items, in lexicographic order.
 
+    Parameters
+    ----------
+    k : int
+
+    Returns
+    -------
+    tuple of tuples of int
+        The slot of each item.
+
     Examples
     --------
     >>> set_partitions(3)
@@ -50,6 +59,14 @@ def positions(k: int) -> dict[Partition, int]:
 @cache
 def bell(k: int) -> int:
     """Return Bell(k), the number of partitions of k items.
+
+    Parameters
+    ----------
+    k : int
+
+    Returns
+    -------
+    int
 
     Examples
     --------

@@ -7,7 +7,7 @@ tuples that comply with pi the affine equivariant map F_{2,k} is, for each hidde
               + c_d . d + c_S . S + bias_pi
 
 with D_i = A_ii, R_i = sum_j A_ij, C_i = sum_j A_ji, d = sum_i D_i, S = sum_ij A_ij: B^2 + 2B + 2 statistics,
-listed by `slot_statistics`. (alpha_pp multiplies D[v_p]; it is beta's first part in the paper's letters.)
+listed by `slot_statistics`. (alpha_pp multiplies D[v_p] and is beta's first part in the paper's letters.)
 
 Normalized maps divide every index that is summed over by n. With u = 1/n (and u = 1 for the literal
 definition) all coefficients are polynomials of degree 2 in u, so `slot_map` returns three matrices.
@@ -73,7 +73,7 @@ def slot_map(pi: Partition, basis: str) -> SlotMap:
     basis : "indicator" or "overlapping"
         In the paper's indicator basis a free index runs over the nodes not in the tuple, and E_gamma
         contributes on the tuples that comply with its restriction to the output. In the overlapping basis
-        (Maron et al. 2019; the authors' code) free indices run over all nodes, and E_gamma contributes
+        (Maron et al. 2019, and the authors' code) free indices run over all nodes, and E_gamma contributes
         wherever the equalities that it asks for hold.
 
     Examples
@@ -108,7 +108,7 @@ def slot_map(pi: Partition, basis: str) -> SlotMap:
 def check_basis(basis: str) -> None:
     """Raise a ValueError unless the basis is one of `BASES`."""
     if basis not in BASES:
-        raise ValueError(f"unknown basis {basis!r}; choose one of {', '.join(map(repr, BASES))}")
+        raise ValueError(f"basis must be one of {', '.join(map(repr, BASES))}, got {basis!r}")
 
 
 def _candidates(pi: Partition, basis: str) -> Iterator[tuple[int, Partition]]:

@@ -21,6 +21,17 @@ __all__ = ["indicator_tensor", "overlapping_tensor"]
 def indicator_tensor(gamma: Partition, n: int) -> BoolArray:
     """Return the 0/1 tensor of the multi-indices over n nodes that comply with gamma.
 
+    Parameters
+    ----------
+    gamma : tuple of int, length k
+        A partition, as in `set_partitions`.
+    n : int
+        Number of nodes.
+
+    Returns
+    -------
+    array of bool, k axes of length n
+
     Examples
     --------
     >>> indicator_tensor((0, 1), 2).astype(int)
@@ -35,6 +46,17 @@ def overlapping_tensor(gamma: Partition, n: int) -> BoolArray:
     """Return the 0/1 tensor of the multi-indices whose entries are equal within each slot of gamma.
 
     Entries of different slots may be equal too, so these tensors overlap. They span the same space.
+
+    Parameters
+    ----------
+    gamma : tuple of int, length k
+        A partition, as in `set_partitions`.
+    n : int
+        Number of nodes.
+
+    Returns
+    -------
+    array of bool, k axes of length n
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`grnf`: its commands, and how errors reach the user (one line; 2 for wrong usage, 1 for bad data)."""
+"""The commands of `grnf`. Errors are one line and exit with 2 for wrong usage, 1 for bad data."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _show_warning(message: Warning | str, *_: object) -> None:
 
 
 def main() -> None:
-    """Run the command line; expected errors end in one line, not in a traceback."""
+    """Run the command line. Expected errors end in one line, not in a traceback."""
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     _prepare_streams()
     if not {"-q", "--quiet"} & set(sys.argv) and not logging.getLogger("grnf").handlers:

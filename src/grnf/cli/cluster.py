@@ -18,7 +18,7 @@ def cluster(
     *,
     method: Annotated[
         Literal["butina", "hdbscan"],
-        Option(help="butina: graphs within --radius of a central graph; hdbscan: dense regions."),
+        Option(help="butina: graphs within --radius of a central graph. hdbscan: dense regions."),
     ] = "butina",
     radius: Annotated[
         float | None,

@@ -25,7 +25,7 @@ def compare(
     first: Annotated[str, Argument(help="File with a graph or several, or a SMILES string.")],
     second: Annotated[
         str,
-        Argument(help="File or SMILES string to compare with; if ID follows, the id of a graph in FIRST."),
+        Argument(help="File or SMILES string to compare with. If ID follows, the id of a graph in FIRST."),
     ],
     other: Annotated[str | None, Argument(metavar="ID", help="Id of a second graph in FIRST.")] = None,
     *,
@@ -33,7 +33,7 @@ def compare(
     second_id: Annotated[str | None, Option(metavar="ID", help="Graph of the second file.")] = None,
     attribute: Annotated[
         list[str] | None,
-        Option(metavar="NAME", help="Compare this attribute only; may be repeated.", show_default="all"),
+        Option(metavar="NAME", help="Compare this attribute only. May be repeated.", show_default="all"),
     ] = None,
     tolerance: Annotated[float, Option(min=0, help="Numbers that differ by less are equal.")] = 1e-9,
     costs: Annotated[

@@ -23,7 +23,7 @@ __all__ = ["convert"]
 
 def convert(
     source: SourceArgument,
-    output: Annotated[str, Argument(help="File or folder to write; - for standard output.")],
+    output: Annotated[str, Argument(help="File or folder to write, or - for standard output.")],
     *,
     reading: Input,
     to: Annotated[

@@ -20,7 +20,7 @@ Table = tuple[list[str], list[dict[str, Any]], dict[str, int]]
 
 
 def dedup(
-    source: Annotated[str, Argument(help="File, folder, glob or pipe of graphs; - for standard input.")],
+    source: Annotated[str, Argument(help="File, folder, glob or pipe of graphs, or - for standard input.")],
     other: Annotated[
         str | None, Argument(help="Graphs that should not be in SOURCE, such as a test set.")
     ] = None,

@@ -13,7 +13,7 @@ from grnf.cli.options import DELTA, require
 __all__ = ["dimension"]
 
 NOTES = {
-    "hoeffding": "holds for every M; what GRNF(n_components='auto') uses",
+    "hoeffding": "holds for every M, used by GRNF(n_components='auto')",
     "chebyshev": "Theorem 2 of the paper",
     "clt": "normal approximation at the largest possible variance",
 }

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -31,7 +32,7 @@ BYTES_OF_ROWS = 2**25
 
 @dataclass(frozen=True)
 class Matrix(Output):
-    """Where `grnf distances` writes."""
+    """Output options of `grnf distances`."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".npy", ".csv")
 
@@ -40,7 +41,7 @@ class Matrix(Output):
         Option(
             "--output",
             "-o",
-            help="File to write: .npy or .csv; for --nearest and --pairs .csv, .json or .parquet. - for "
+            help="File to write: .npy or .csv, or with --nearest and --pairs .csv, .json or .parquet. - for "
             "standard output.",
         ),
     ] = "-"
@@ -49,7 +50,7 @@ class Matrix(Output):
 def distances(
     source: Sample,
     other: Annotated[
-        str | None, Argument(help="Graphs or vectors to compare with; by default SOURCE itself.")
+        str | None, Argument(help="Graphs or vectors to compare with. By default SOURCE itself.")
     ] = None,
     *,
     kernel: Annotated[
@@ -104,6 +105,8 @@ def distances(
     rows = _exact_rows(collections, name, features) if exact else _rows(first, second, name, run)
     if pairs is not None:
         columns = ["graph_1", "graph_2", name, *([] if confidence is None else ["low", "high", "method"])]
+        if confidence is not None and not kernel and "-" not in names:
+            first, second = (_with_graphs(collection, reading, run) for collection in (first, second))
         out.write(columns, _pairs(pairs, first, second, name, confidence), run.as_json)
     elif nearest is not None:
         records = _nearest(rows, first, second, name, nearest)
@@ -203,6 +206,14 @@ def _nearest(
                 yield {"graph_id": first.ids[number], "rank": rank, "neighbor": neighbor, name: value}
 
 
+def _with_graphs(collection: Collection, reading: Input, run: Run) -> Collection:
+    """Read the graphs of vectors that were made of a file, for the upper bounds of distances."""
+    graphs = reading.collection(collection.name, run)
+    if graphs.graphs is None or graphs.ids != collection.ids:
+        return collection
+    return replace(collection, graphs=list(graphs.graphs))
+
+
 def _pairs(
     path: Path, first: Collection, second: Collection, name: str, confidence: float | None
 ) -> Iterator[dict[str, Any]]:
@@ -222,12 +233,16 @@ def _pairs(
     estimate = metric.distance if name == "distance" else metric.kernel_estimate
     sides = [(collection, _rows_of_ids(collection)) for collection in (first, second)]
     for line, ids in _read_pairs(path):
-        x, y = (
-            side.vectors[_row(rows, graph_id, side.name, f"{path}, line {line}")]
+        i, j = (
+            _row(rows, graph_id, side.name, f"{path}, line {line}")
             for graph_id, (side, rows) in zip(ids, sides, strict=True)
         )
+        x, y = first.vectors[i], second.vectors[j]
         value = estimate(x, y, **precision) if math.isfinite(x.sum() + y.sum()) else None
         record = {"graph_1": ids[0], "graph_2": ids[1], name: None if value is None else value.value}
+        if isinstance(value, metric.DistanceEstimate) and first.graphs and second.graphs:
+            graphs = first.graphs[i], second.graphs[j]
+            value = replace(value, upper=partial(first.transformer._upper_bound, *graphs))
         if confidence is not None:
             method = "betting" if math.isfinite(precision["largest_term"]) else "clt"
             low, high = (None, None) if value is None else value.interval(confidence, method)
@@ -244,7 +259,7 @@ def _read_pairs(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _rows_of_ids(collection: Collection) -> dict[str, int]:
-    """Return the row of each id; -1 for ids that several graphs share."""
+    """Return the row of each id, -1 for ids that several graphs share."""
     rows: dict[str, int] = {}
     for row, graph_id in enumerate(collection.ids):
         rows[graph_id] = -1 if graph_id in rows else row

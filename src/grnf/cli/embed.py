@@ -33,22 +33,22 @@ class Graphs(Input):
 
     on_error: Annotated[
         Literal["raise", "nan", "skip"],
-        Option(help="A graph that cannot be used. raise: stop; nan: a row of NaN; skip: leave it out."),
+        Option(help="A graph that cannot be used. raise: stop. nan: a row of NaN. skip: leave it out."),
     ] = "raise"  # type: ignore[assignment]
     block_size: Annotated[int, Option(min=1, help="Graphs that are held in memory at a time.")] = 1024
 
 
 @dataclass(frozen=True)
 class Vectors(Output):
-    """Where the vectors are written."""
+    """Output options of `grnf embed`."""
 
     output: Annotated[
         str,
         Option(
             "--output",
             "-o",
-            help="File to write: .parquet, .npy, .npz, .csv; - for CSV on standard output. A name without a "
-            "suffix is a folder of Parquet shards with a manifest.",
+            help="File to write: .parquet, .npy, .npz, .csv, or - for CSV on standard output. A name without "
+            "a suffix is a folder of Parquet shards with a manifest.",
         ),
     ] = field()
     shard_size: Annotated[
@@ -85,7 +85,7 @@ class Workers(Run):
 
     n_jobs: Annotated[
         int | None,
-        Option(help="Threads, or processes for a folder; -1 for all cores.", show_default="1"),
+        Option(help="Threads, or processes for a folder. -1 for all cores.", show_default="1"),
     ] = None  # type: ignore[assignment]
     dask: Annotated[
         str | None,
@@ -111,7 +111,7 @@ def embed(
     be used. grnf.GRNF.load and --like repeat the embedding from it. Finished shards are kept in OUTPUT.parts
     until the run ends, so that an interrupted run can be resumed. Meanwhile no other run can write to OUTPUT.
 
-    An OUTPUT without a suffix is a folder of shards with _manifest.json, which several processes or machines
+    An OUTPUT without a suffix is a folder of shards with _manifest.json, which several processes or computers
     can compute. Shards that fail three times are set aside, with exit code 3.
 
     Examples:
@@ -157,7 +157,7 @@ def _to_disk(
     run: Workers,
     advance: Any,
 ) -> dict[str, Any]:
-    """Embed into a file or a folder; if that is interrupted, explain how to resume it."""
+    """Embed into a file or a folder. If interrupted, explain how to resume."""
     from grnf._utils.locks import FolderInUseError
     from grnf.io.vectors.writer import work_folder
     from grnf.scale.driver import embed as run_embed
@@ -189,7 +189,7 @@ def _to_disk(
             if isinstance(error, ValueError) and reading.on_error == "raise":
                 add += ["--on-error", "skip"]
             command = shlex.join(["grnf", *sys.argv[1:], *add])
-            note(f"grnf: stopped; {finished} finished shards are kept in {work}. To resume: {command}")
+            note(f"grnf: stopped. {finished} finished shards are kept in {work}. To resume: {command}")
         raise
     summary = {"graphs": made.n_graphs, "n_components": made.n_components, "bad": made.bad}
     summary |= {"vectors": out.output, "settings": str(made.settings)}

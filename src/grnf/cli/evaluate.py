@@ -24,13 +24,13 @@ TABLES = {".csv": "csv", ".md": "markdown", ".tex": "latex"}
 
 @dataclass(frozen=True)
 class Scores(Report):
-    """Where the scores are written."""
+    """Output options of `grnf evaluate`."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".json", *TABLES)
 
     output: Annotated[
         str,
-        Option("--output", "-o", help="File to write: .json (all), .csv, .md, .tex; - for text."),
+        Option("--output", "-o", help="File to write: .json (all), .csv, .md, .tex, or - for text."),
     ] = "-"
     report: Annotated[
         Path | None, Option(help="Page to write, .html: scores, typical graphs and protocol.")
@@ -57,7 +57,7 @@ def evaluate(
     ] = 5,
     space: Annotated[
         Literal["whitened", "plain"],
-        Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
+        Option(help="Distances. whitened: equal variance in all directions. plain: d_P."),
     ] = "whitened",
     sampling: Sampling,
     out: Scores,
@@ -66,11 +66,11 @@ def evaluate(
 ) -> None:
     """Score generated graphs against reference graphs.
 
-    The scores are: lower bounds on the total variation and Jensen-Shannon distances of the distributions,
-    from 0 (not distinguished) to 1 (no overlap); energy distance, MMD^2, Frechet distance; precision, recall,
-    density, coverage; uniqueness, novelty, validity; and the p-value of the two-sample test. Each has an
-    interval, and the protocol is stored with them. With --on-error skip, generated graphs that cannot be used
-    count as invalid, and the other scores are those of the rest.
+    The first scores are lower bounds on the total variation and Jensen-Shannon distances of the
+    distributions, from 0 (not distinguished) to 1 (no overlap). The others are energy distance, MMD^2,
+    Frechet distance, precision, recall, density, coverage, uniqueness, novelty, validity, and the p-value of
+    the two-sample test. Each has an interval, and the protocol is stored with them. With --on-error skip,
+    generated graphs that cannot be used count as invalid, and the other scores are those of the rest.
 
     Examples:
       grnf evaluate generated.smi reference.smi

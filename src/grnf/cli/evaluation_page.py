@@ -46,7 +46,7 @@ def _page(result: Evaluation, samples: Sequence[Collection]) -> str:
     for name, title in (("total_variation", "Total variation"), ("jensen_shannon", "Jensen-Shannon")):
         number, estimate = getattr(found, name), found.estimates[name]
         shown = f"≥ {number:.3f}" if number > 0 else "not distinguished"
-        detail = f"estimate {estimate:.3f}; detectable with so many graphs: {found.detectable[name]:.3f}"
+        detail = f"estimate {estimate:.3f}, detectable with so many graphs: {found.detectable[name]:.3f}"
         sentences.append(f'<p class="number">{title}: {shown}</p><p>{detail}</p>')
     about = (
         f"These are lower bounds with confidence {100 * (1 - found.delta):g} %. The distances range from 0 "
@@ -112,7 +112,7 @@ def _typical(result: Evaluation, samples: Sequence[Collection]) -> list[str]:
 
 
 def _svg(drawings: Drawings, at: int) -> str:
-    """Return one drawing; atoms that are not carbon have their symbols."""
+    """Return one drawing, with the symbols of atoms other than carbon."""
     flags, _, _, x, y, kinds, sources, targets, values = drawings.block(at, at + 1)
     points = [(20 + 260 * float(a) / SIDE, 20 + 260 * float(b) / SIDE) for a, b in zip(x, y, strict=True)]
     molecule = bool(flags[0] & MOLECULE)

@@ -34,7 +34,7 @@ __all__ = [
 
 SourceArgument = Annotated[
     list[str],
-    Argument(metavar="SOURCE", help="Files, folders or globs of graphs, or a pipe; - for standard input."),
+    Argument(metavar="SOURCE", help="Files, folders, globs or a pipe of graphs, or - for standard input."),
 ]
 Sample = Annotated[str, Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")]
 
@@ -55,7 +55,7 @@ class Input:
     ] = None
     on_error: Annotated[
         Literal["raise", "skip"],
-        Option(help="A graph that cannot be used. raise: stop; skip: leave it out and report it."),
+        Option(help="A graph that cannot be used. raise: stop. skip: leave it out and report it."),
     ] = "raise"
     smiles_column: Annotated[
         str | None,
@@ -73,7 +73,7 @@ class Input:
         list[str] | None,
         Option(
             metavar="NAME",
-            help="Column of a SMILES table to keep in outputs with a row per graph; may be repeated.",
+            help="Column of a SMILES table to keep in outputs with a row per graph. May be repeated.",
         ),
     ] = None
     standardize: Annotated[
@@ -110,7 +110,7 @@ class Input:
 
     @property
     def graph_memory(self) -> int | None:
-        """The bytes that one graph may take; None for the default."""
+        """The bytes that one graph may take, or None for the default."""
         if self.max_memory is None:
             return None
         from grnf._utils.rules import memory_size  # loads numpy
@@ -118,7 +118,7 @@ class Input:
         return int(checked(memory_size, self.max_memory, "--max-memory"))
 
     def like(self, molecules: Sequence[str], index: Path) -> Self:
-        """Return the options with which the molecules of an index were read; refuse others."""
+        """Return the options with which the molecules of an index were read. Refuse others."""
         for name in self.molecules:
             require(name in molecules, f"--{name} was not used to make {index}, whose settings are fixed")
         return replace(self, standardize="standardize" in molecules, stereo="stereo" in molecules)
@@ -255,7 +255,7 @@ class Input:
         *,
         open_labels: bool = False,
     ) -> list[Collection]:
-        """Return the vectors of a file or two; graphs are embedded with the transformer of the vectors."""
+        """Return the vectors of a file or two. Graphs are embedded with the transformer of the vectors."""
         from grnf.estimators.streams import FIRST, fit_stream
 
         vectors = {name: _vectors(name) for name in names if holds_vectors(name, self.format)}

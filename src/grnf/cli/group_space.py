@@ -29,8 +29,8 @@ class GroupSpace:
     space: Annotated[
         Literal["joint", "d_P", "whitened"],
         Option(
-            help="Distances. joint: hashed WL labels and whitened GRNF, in which near graphs are alike; d_P: "
-            "the distance of GRNF; whitened: GRNF with equal variance in all directions."
+            help="Distances. joint: hashed WL labels and whitened GRNF, in which near graphs are alike. d_P: "
+            "the distance of GRNF. whitened: GRNF with equal variance in all directions."
         ),
     ] = "joint"
 
@@ -40,7 +40,7 @@ class GroupSpace:
         return "whitened" if self.space == "whitened" else "plain"
 
     def transformer(self, features: LikeFeatures, **options: Any) -> Any:
-        """Return a transformer with the given settings; joint features have few."""
+        """Return a transformer with the given settings. Joint features have few."""
         if self.space != "joint":
             return features.transformer()
         from grnf.estimators import JointFeatures
@@ -52,7 +52,7 @@ class GroupSpace:
         return JointFeatures(features.n_components or 192, random_state=features.seed or 0, **options)
 
     def vectors(self, source: str, reading: Input, features: LikeFeatures, run: Run) -> Collection:
-        """Return the vectors of a file; graphs are embedded block by block."""
+        """Return the vectors of a file. Graphs are embedded block by block."""
         if self.space != "joint" or holds_vectors(source, reading.format):
             return reading.vectors([source], features, run)[0]
         joint = self.transformer(features, on_error="raise" if reading.on_error == "raise" else "nan")

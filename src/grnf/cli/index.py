@@ -29,7 +29,7 @@ def index(
         list[str] | None,
         Argument(
             metavar="SOURCE",
-            help="Graphs (files, folders or globs; - for standard input), or vectors made by grnf embed: a "
+            help="Graphs (files, folders, globs, or - for standard input), or vectors made by grnf embed: a "
             "file, or a folder of shards.",
         ),
     ] = None,
@@ -116,7 +116,7 @@ def index(
 
 
 def _digest(sources: list[str]) -> str | None:
-    """Return the checksum of files, by which a repeated command is recognized; None for anything else."""
+    """Return the checksum of files, by which a repeated command is recognized, or None for anything else."""
     digest = hashlib.sha256()
     for name in sources:
         if not Path(name).is_file():

@@ -27,7 +27,7 @@ __all__ = ["map"]
 
 @dataclass(frozen=True)
 class Page(Destination):
-    """Where the page and its layout are written."""
+    """Output options of `grnf map`."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm")
 
@@ -48,11 +48,11 @@ def map(  # noqa: A001 the word users know
     title: Annotated[str | None, Option(help="Title of the page.", show_default="the input")] = None,
     layout: Annotated[
         Literal["auto", "tsne", "umap", "pca"],
-        Option(help="auto: t-SNE for up to 5,000 graphs; for more, UMAP or, if it is not installed, PCA."),
+        Option(help="auto: t-SNE for up to 5,000 graphs. For more, UMAP or, if it is not installed, PCA."),
     ] = "auto",
     space: Annotated[
         Literal["whitened", "plain"],
-        Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
+        Option(help="Distances. whitened: equal variance in all directions. plain: d_P."),
     ] = "plain",
     n_neighbors: Annotated[
         int,
@@ -134,7 +134,7 @@ def map(  # noqa: A001 the word users know
     }
     run.report(
         {**summary, "megabytes": size, "neighbors_kept": kept},
-        f"{page}: {len(made):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept; "
+        f"{page}: {len(made):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept. "
         f"open it in a browser: {page.resolve().as_uri()}",
     )
 
@@ -148,7 +148,7 @@ def _read(names: list[str], reading: Input, run: Run) -> Collection:
 
 
 def _compared(samples: list[Collection]) -> tuple[list[str] | None, str]:
-    """Return the source of each graph, and a title with the p-value; no sources for single graphs."""
+    """Return the source of each graph, and a title with the p-value. A single input has no sources."""
     from grnf.stats import two_sample_test
 
     first, second = names = [sample.name for sample in samples]

@@ -42,7 +42,7 @@ class Terminal:
 
 
 class ClosedOutput(TextIOBase):
-    """Stands for standard output if it is closed; writing to it is an error."""
+    """Stands for a closed standard output: writing to it is an error."""
 
     def write(self, text: str) -> int:  # noqa: ARG002
         """Raise an error."""
@@ -94,7 +94,7 @@ def progress(
 
 
 def with_progress(items: Iterable[Item], advance: Callable[[int], Any]) -> Iterator[Item]:
-    """Yield items and count them; a block counts for the graphs in it."""
+    """Yield items and count them. A block counts for the graphs in it."""
     for item in items:
         advance(len(item) if hasattr(item, "__len__") else 1)
         yield item

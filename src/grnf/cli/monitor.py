@@ -34,7 +34,7 @@ class Stream(Input):
 
     on_error: Annotated[
         Literal["raise", "skip"],
-        Option(help="A graph that cannot be used. raise: stop; skip: report it and continue."),
+        Option(help="A graph that cannot be used. raise: stop. skip: report it and continue."),
     ] = "skip"
     follow: Annotated[bool, Option("--follow", "-f", help="At the end of a file, wait for more.")] = False
     block_size: Annotated[int, Option(min=1, help="Largest number of graphs read at a time.")] = 256
@@ -42,10 +42,10 @@ class Stream(Input):
 
 @dataclass(frozen=True)
 class Lines(Destination):
-    """Where the lines are written."""
+    """Output options of `grnf monitor`."""
 
     output: Annotated[
-        str, Option("--output", "-o", help="JSON lines file to write; - for standard output.")
+        str, Option("--output", "-o", help="JSON lines file to write, or - for standard output.")
     ] = "-"
     alarms_only: Annotated[bool, Option("--alarms-only", help="Write only the alarms.")] = False
 
@@ -76,7 +76,7 @@ class Level:
 
 def monitor(
     reference: Sample,
-    stream: Annotated[str, Argument(help="Graphs to monitor; - for standard input.")] = "-",
+    stream: Annotated[str, Argument(help="Graphs to monitor, or - for standard input.")] = "-",
     *,
     level: Level,
     state: Annotated[
@@ -117,7 +117,7 @@ def monitor(
                 Path(out.output).write_bytes(b"")
         alarm = watch.detector.alarm_
         if level.on_alarm == "stop" and alarm is not None:
-            run.note(f"the alarm was raised at graph {alarm.graph}; start over with another --state")
+            run.note(f"the alarm was raised at graph {alarm.graph}. Start over with another --state")
             return
         for items, position in _arriving(stream, reading, watch.position, run):
             if watch.update(items, position):

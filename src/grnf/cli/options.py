@@ -62,8 +62,8 @@ AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 Space = Annotated[
     Literal["joint", "d_P", "whitened"],
     Option(
-        help="Distances. joint: WL labels and whitened GRNF, in which near graphs are alike; d_P: the "
-        "distance of GRNF; whitened: GRNF with equal variance in all directions."
+        help="Distances. joint: WL labels and whitened GRNF, in which near graphs are alike. d_P: the "
+        "distance of GRNF. whitened: GRNF with equal variance in all directions."
     ),
 ]
 
@@ -80,7 +80,7 @@ def check_probability(option: str, value: float | None) -> None:
 
 
 def checked(parse: Callable[[Any], Any], text: Any, option: str) -> Any:
-    """Parse the text of an option; an error in it becomes wrong usage."""
+    """Parse the text of an option. An error in it becomes wrong usage."""
     try:
         return parse(text)
     except (ValueError, ZeroDivisionError) as error:
@@ -112,7 +112,7 @@ class Messages:
 class Run(Messages):
     """How a command runs, and what it prints."""
 
-    n_jobs: Annotated[int, Option(help="Number of threads; -1 for all cores.")] = 1
+    n_jobs: Annotated[int, Option(help="Number of threads. -1 for all cores.")] = 1
 
     @contextmanager
     def threads(self) -> Iterator[None]:
@@ -126,14 +126,14 @@ class Run(Messages):
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a command writes."""
+    """Output options of a command."""
 
     panel: ClassVar[str] = "Output"
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", ".parquet")
 
     output: Annotated[
         str,
-        Option("--output", "-o", help="File to write: .csv, .json, .parquet; - for standard output."),
+        Option("--output", "-o", help="File to write: .csv, .json, .parquet, or - for standard output."),
     ] = "-"
     force: Force = False
 
@@ -144,7 +144,7 @@ class Destination:
             check_free(self.output, self.force)
 
     def summarize(self, counts: Mapping[str, Any], run: Messages, text: str | None = None) -> None:
-        """Print what was written; next to a table on standard output, print it on standard error."""
+        """Print what was written, on standard error if a table is on standard output."""
         text = ", ".join(f"{value:,} {name}" for name, value in counts.items()) if text is None else text
         if self.output == "-":
             note(text, run.quiet or run.as_json)
@@ -154,7 +154,7 @@ class Destination:
 
 @dataclass(frozen=True)
 class Output(Destination):
-    """Where a command writes its table."""
+    """Output options of a command that writes a table."""
 
     safe_csv: SafeCsv = False
 
@@ -183,7 +183,7 @@ def check_suffix(option: str, path: str | Path, suffixes: tuple[str, ...]) -> No
 
 @dataclass(frozen=True)
 class Features:
-    """Settings of GRNF. Those that are None were not given; GRNF has its own defaults."""
+    """Settings of GRNF. None if not given, for the defaults of GRNF."""
 
     panel: ClassVar[str] = "Features"
 
@@ -215,7 +215,7 @@ class Features:
         return given
 
     def transformer(self) -> GRNF:
-        """Return the transformer with these settings; wrong ones become wrong usage."""
+        """Return the transformer with these settings. Wrong ones become wrong usage."""
         from grnf.estimators import GRNF
 
         made = GRNF(**self.parameters())
@@ -247,7 +247,7 @@ class LikeFeatures(Features):
         return GRNF.load(self.like, **policies)
 
     def in_space(self, space: str, *, open_labels: bool = False) -> Any:
-        """Return the transformer of a space; `open_labels` asks for joint features without axes of labels."""
+        """Return the transformer of a space. With `open_labels`, joint features have no axes of labels."""
         from grnf.estimators import JointFeatures
 
         if space != "joint":
@@ -329,14 +329,14 @@ class FullFeatures(LikeFeatures):
     handle_unknown: Annotated[
         Literal["open", "error", "ignore"] | None,
         Option(
-            help="A category that fit did not find. open: a new channel; error: stop; ignore: zeros.",
+            help="A category that fit did not find. open: a new channel. error: stop. ignore: zeros.",
             show_default="open",
         ),
     ] = None
     handle_missing: Annotated[
         Literal["error", "zero"] | None,
         Option(
-            help="An attribute that some nodes or edges lack. error: stop; zero: zeros.", show_default="error"
+            help="An attribute that some nodes or edges lack. error: stop. zero: zeros.", show_default="error"
         ),
     ] = None
 

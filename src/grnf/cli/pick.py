@@ -22,7 +22,7 @@ def pick(
     ] = 100,
     first: Annotated[
         list[str] | None,
-        Option(metavar="ID", help="Graph to pick first; may be repeated. By default the first of the file."),
+        Option(metavar="ID", help="Graph to pick first. May be repeated. By default the first of the file."),
     ] = None,
     space: GroupSpace,
     out: Output,

@@ -26,7 +26,7 @@ class NewGraphs(Input):
 
     on_error: Annotated[
         Literal["raise", "skip"],
-        Option(help="A graph that cannot be used. raise: stop; skip: write its row with the reason."),
+        Option(help="A graph that cannot be used. raise: stop. skip: write its row with the reason."),
     ] = "skip"
 
 
@@ -47,11 +47,12 @@ def predict(
 ) -> None:
     """Predict with a model of grnf train.
 
-    The table has a row for each graph, in the order of the input: id, SMILES and columns of --keep; then
-    prediction; the probability of each class and the prediction set (classes joined by |), or lower and upper
-    end of the interval; applicability, a p-value that is small for graphs unlike the training graphs;
-    nearest, the id of the nearest training graph, and its distance; and error, the reason if there is no
-    prediction. If the model has several targets, their names come before those of the columns.
+    The table has a row for each graph, in the order of the input. It starts with the id, the SMILES, the
+    columns of --keep and the prediction. For classes, the probability of each and the prediction set (classes
+    joined by |) follow. For numbers, the lower and upper end of the interval follow. The column applicability
+    is a p-value that is small for graphs unlike the training graphs. The columns nearest and distance name
+    the nearest training graph. The column error has the reason if there is no prediction. If the model has
+    several targets, their names come before those of the columns.
 
     Examples:
       grnf predict model.grnf new.csv -o predictions.csv
@@ -100,7 +101,7 @@ def predict(
             out.write(columns, records(), run.as_json, types=_types(models, names, numbers))
     if counts["graphs"] == counts["errors"]:
         run.note(
-            f"grnf: none of the {counts['graphs']:,} graphs can be used; the column error has the reasons"
+            f"grnf: none of the {counts['graphs']:,} graphs can be used. The column error has the reasons"
         )
     if explain is not None:
         from grnf.maps.explanations import write_explanations

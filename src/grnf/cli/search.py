@@ -18,7 +18,7 @@ __all__ = ["search"]
 
 @dataclass(frozen=True)
 class HitsOutput(Output):
-    """Where `grnf search` writes."""
+    """Output options of `grnf search`."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", ".parquet", ".html")
 
@@ -27,7 +27,7 @@ class HitsOutput(Output):
         Option(
             "--output",
             "-o",
-            help="File to write: .csv, .json, .parquet, or .html with drawings; - for standard output.",
+            help="File to write: .csv, .json, .parquet, or .html with drawings. - for standard output.",
         ),
     ] = "-"
 

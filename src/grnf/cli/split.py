@@ -28,8 +28,8 @@ def split(
     by: Annotated[
         Literal["distance", "clusters", "scaffold", "random"],
         Option(
-            help="distance: graphs of different parts are farther apart than --radius; clusters: clusters of "
-            "grnf cluster stay together; scaffold: molecules with the same Murcko scaffold do; random: "
+            help="distance: graphs of different parts are farther apart than --radius. clusters: clusters of "
+            "grnf cluster stay together. scaffold: molecules with the same Murcko scaffold do. random: "
             "stratified by the label."
         ),
     ] = "distance",

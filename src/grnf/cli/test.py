@@ -38,13 +38,13 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Report(Destination):
-    """Where the result of a test is written."""
+    """Output options of `grnf test`."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")
 
     output: Annotated[
         str,
-        Option("--output", "-o", help="File to write: .json (all), .csv (each statistic); - for text."),
+        Option("--output", "-o", help="File to write: .json (all), .csv (each statistic), or - for text."),
     ] = "-"
 
     def show(self, result: PermutationTestResult | Evaluation, table: str | None, run: Run) -> None:

@@ -41,7 +41,7 @@ class ViewFeatures(Features):
             min=1,
             metavar="M",
             help="Number of features per feature view.",
-            show_default="512; 1024 with other lifts",
+            show_default="512, or 1024 with other lifts",
         ),
     ] = None
 
@@ -56,7 +56,7 @@ def train(
     ] = "auto",
     lifts: Annotated[
         Literal["auto", "none"],
-        Option(help="auto: structural encodings, counts and WL labels of each graph; none: the plain graph."),
+        Option(help="auto: structural encodings, counts and WL labels of each graph. none: the plain graph."),
     ] = "auto",
     scoring: Annotated[
         str,
@@ -68,8 +68,8 @@ def train(
         str,
         Option(
             metavar="random|scaffold|COLUMN",
-            help="Folds: random; scaffold: molecules with the same Bemis-Murcko scaffold are in the same "
-            "fold; or a column of the SMILES table whose values are groups.",
+            help="Folds. random: at random. scaffold: molecules with the same Bemis-Murcko scaffold stay "
+            "together. A column of the SMILES table: its values are the groups.",
         ),
     ] = "random",
     output: Annotated[
@@ -92,7 +92,7 @@ def train(
     the first cross-validation) and a figure: the confusion matrix, or predicted against true numbers.
 
     In a SMILES table, the target is the column called y, label, target, class, activity, p_np, exp or
-    measured ..., or the only column that can be a target; grnf info lists them. Several are predicted one by
+    measured ..., or the only column that can be a target. grnf info lists them. Several are predicted one by
     one. Graphs without a value are left out. ROC-AUC and average precision are for the larger of two classes,
     otherwise means over each class against the rest.
 
@@ -162,7 +162,7 @@ def train(
 
 
 def _groups(graphs: Sequence[RawGraph], split: str, source: str) -> list[str] | None:
-    """Return the group of each graph: its scaffold, or its value in a column; None for random folds."""
+    """Return the group of each graph: its scaffold, its value in a column, or None for random folds."""
     if split == "random":
         return None
     if split != "scaffold":
@@ -207,7 +207,7 @@ def _save(
 
 
 def target_columns(source: Source, run: Run) -> list[str] | None:
-    """Return the columns to predict; None if graphs have their own labels."""
+    """Return the columns to predict, or None if graphs have their own labels."""
     from grnf.io.files.survey import choose_target
 
     if not source.is_molecules():
@@ -219,14 +219,14 @@ def target_columns(source: Source, run: Run) -> list[str] | None:
         return None
     name, is_one_of_several = choose_target(source.table, source.smiles_column()[0])
     others = ", one of several that may be" if is_one_of_several else ""
-    run.note(f"grnf: the target is column {name!r}{others}; --target names another")
+    run.note(f"grnf: the target is column {name!r}{others}. --target names another")
     return [name]
 
 
 def _targets(
     graphs: Sequence[RawGraph], columns: list[str] | None, task: Task, folds: int, source: str, run: Run
 ) -> list[Target]:
-    """Return the targets; of several, one that cannot be used is left out with a note."""
+    """Return the targets. Of several, one that cannot be used is left out with a note."""
     from grnf.estimators.validation import check_folds, made_target
 
     targets = []
@@ -251,7 +251,7 @@ def _targets(
 def _write(
     folder: Path, report: dict[str, Any], names: list[str], predicted: list[tuple[Target, Any]], run: Run
 ) -> list[str]:
-    """Write predictions, figures and the report; return the paths."""
+    """Write predictions, figures and the report. Return the paths."""
     from grnf._utils.files import atomic_write
     from grnf.maps.figures import draw_predictions
 
@@ -265,7 +265,7 @@ def _write(
             for row, label, guess in zip(target.rows, target.y.tolist(), predictions.tolist(), strict=True):
                 table.writerow([names[row], *([target.name] if several else []), label, guess])
     if not importlib.util.find_spec("matplotlib"):
-        run.note("no figure: matplotlib is missing; pip install 'grnf[plot]' installs it")
+        run.note("no figure: matplotlib is missing. Install it with pip install 'grnf[plot]'")
         predicted = []
     for number, (target, predictions) in enumerate(predicted, start=1):
         measure = "accuracy" if target.classes else "R2"

@@ -112,7 +112,7 @@ class TUDataset:
     ----------
     name : str
     graphs : GraphBatch
-        A sequence of `Graph`, stored as arrays; `graphs.take(indices)` selects.
+        A sequence of `Graph`, stored as arrays. `graphs.take(indices)` selects.
     y : array of int, shape (n_graphs,)
         Classes, numbered as in the files.
     node_columns, edge_columns : list of str
@@ -148,11 +148,16 @@ def load_tu(
     name : str or path
         The name of any TU dataset, or its path. NCI1, PROTEINS, ENZYMES, IMDB-BINARY, IMDB-MULTI, COLLAB,
         MUTAG and PTC_MR are checked when they are downloaded. "PROTEINS" has the 3 node labels only, as in
-        the experiments of the paper; "PROTEINS_full" has the 29 attributes too.
+        the experiments of the paper. "PROTEINS_full" has the 29 attributes too.
     data : path, optional
-        Folder with NAME.zip or tu/NAME.zip; by default the variable GRNF_DATA, else the user's cache.
+        Folder with NAME.zip or tu/NAME.zip. By default the variable GRNF_DATA, else the user's cache.
     download : bool, default=True
         Whether to download a dataset that is not in that folder.
+
+    Returns
+    -------
+    TUDataset
+        With `graphs`, `y`, `node_columns` and `edge_columns`.
 
     Examples
     --------
@@ -184,8 +189,8 @@ def load_tu(
 def checksum(graphs: GraphBatch, y: Any) -> str:
     """Return a SHA-256 of graphs that does not depend on the order of nodes and edges.
 
-    Per graph: its class, its number of nodes, and degree and attributes of the nodes, sorted; then the sorted
-    attributes of its edges.
+    It is computed from the class of each graph, its number of nodes, the sorted degrees and attributes of its
+    nodes, and the sorted attributes of its edges.
     """
     n_edges = np.diff(graphs.edge_ptr)
     ends = graphs.edges + np.repeat(graphs.node_ptr[:-1], n_edges)[:, np.newaxis]
@@ -210,11 +215,17 @@ def load_folds(
     ----------
     name : str
         NCI1, PROTEINS, ENZYMES, IMDB-BINARY, IMDB-MULTI or COLLAB.
-    data, download
-        As in `load_tu`; the files are splits/KIND/NAME_splits.json (or KIND/NAME_splits.json).
+    data : path, optional
+        As in `load_tu`. The files are splits/KIND/NAME_splits.json (or KIND/NAME_splits.json).
     kind : "CHEMICAL", "COLLABORATIVE_1" or "COLLABORATIVE_DEGREE", optional
         By default that of the paper's Table 1: CHEMICAL for molecules and proteins, COLLABORATIVE_1 (no node
         attributes) for social networks.
+    download : bool, default=True
+
+    Returns
+    -------
+    list of Fold
+        With `train`, `validation` and `test`, arrays of row numbers.
 
     Examples
     --------
@@ -273,7 +284,7 @@ def load_brec(*, data: str | os.PathLike[str] | None = None) -> dict[str, list[t
     Parameters
     ----------
     data : path, optional
-        Folder with basic.npy, .. or brec/basic.npy, ..; as in `load_tu`.
+        Folder with basic.npy, .. or brec/basic.npy, .. as in `load_tu`.
 
     Returns
     -------
@@ -328,7 +339,7 @@ def _located(subfolder: str, name: str, check: Callable[[Path], Any], data: Any,
 
 
 def _downloaded(address: str, path: Path, check: Callable[[Path], Any]) -> Path:
-    """Download a file to `path`; it gets its name only after `check` of the whole file has raised nothing.
+    """Download a file to `path`. It gets its name only after `check` of the whole file has raised nothing.
 
     Only https is used (and http to the local host, for tests). Size and waiting time are limited.
     """

@@ -64,18 +64,26 @@ def make_delaunay(
 ) -> tuple[list[Graph], IntArray]:
     """Draw Delaunay triangulations of noisy seed points, the coordinates as node attributes.
 
-    The seed points of class 0 are uniform in a square of side 10; those of class 1 are the same, each moved
+    The seed points of class 0 are uniform in a square of side 10. Those of class 1 are the same, each moved
     by `separation` in a random direction. Every graph adds fresh Gaussian noise to the seed points of its
     class and triangulates them.
 
     Parameters
     ----------
-    n_graphs, n_nodes, random_state
-        As in `make_sbm`.
+    n_graphs : int, default=600
+        Half of them (rounded up) of class 0.
+    n_nodes : int, default=12
     noise : float, default=1.0
         Standard deviation of the noise on each coordinate.
     separation : float, default=1.5
         How far the seed points of the two classes lie apart.
+    random_state : None, int or numpy Generator
+
+    Returns
+    -------
+    graphs : list of Graph
+        Classes alternate.
+    y : array of int, shape (n_graphs,)
 
     Examples
     --------
@@ -117,8 +125,18 @@ CHUNK = 2**13
 def all_graphs(n_nodes: int, *, connected: bool = False) -> list[Graph]:
     """Make all graphs (simple, undirected) of so many nodes, one of each kind.
 
-    Each comes from a graph with a node less by a new node with any neighbors; of a connected graph some node
+    Each comes from a graph with a node less by a new node with any neighbors. Of a connected graph some node
     can be removed without disconnecting it.
+
+    Parameters
+    ----------
+    n_nodes : int
+    connected : bool, default=False
+        Only connected graphs.
+
+    Returns
+    -------
+    list of Graph
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Bounds and exact search for the cheapest correspondence of two graphs, compiled.
 
 Lower bound: each node brings half of its edges, and the cheapest assignment of nodes with edges costs at most
-as much as any correspondence (branch bound: Riesen and Bunke 2009; Blumenthal and Gamper 2018). In the
+as much as any correspondence (branch bound: Riesen and Bunke 2009, Blumenthal and Gamper 2018). In the
 search, edges to nodes that are mapped already count in full (Chang, Feng, Lin, Qin and Zhang 2020). Upper
 bound: assignment, then moves and exchanges of single nodes against the true cost, with restarts.
 
@@ -51,7 +51,7 @@ TINY = 1e-9
 def assign(
     cost: FloatArray, size: int, u: FloatArray, v: FloatArray, row_of: IntArray, work: FloatArray
 ) -> Any:
-    """Solve the square assignment problem by shortest augmenting paths; return the total.
+    """Solve the square assignment problem by shortest augmenting paths. Return the total.
 
     Potentials u, v (from index 1) satisfy u[i + 1] + v[j + 1] <= cost[i, j].
     """
@@ -221,7 +221,7 @@ def gain_of_move(
     near1: Any,
     edge_gain: Any,
 ) -> Any:
-    """Return what the cost changes if i gets the image y (-1: none), in exchange for its own; and do it."""
+    """Give i the image y (-1: none), in exchange for its own. Return the change of the cost."""
     x = images[i]
     j = owner[y] if y >= 0 else -1
     before = gain_at(i, x, images, node_gain, first, second, near1, edge_gain)
@@ -244,7 +244,7 @@ def gain_of_move(
 
 @inner
 def owners(images: IntArray, m: int) -> IntArray:
-    """Return the node whose image each node is; -1 for none."""
+    """Return the node whose image each node is, or -1 for none."""
     owner = np.full(m, -1)
     for i in range(len(images)):
         if images[i] >= 0:
@@ -254,7 +254,7 @@ def owners(images: IntArray, m: int) -> IntArray:
 
 @inner
 def wake(i: int, near1: IntArray, active: Any) -> None:
-    """Mark a node and its neighbors as worth another look; nothing for -1."""
+    """Mark a node and its neighbors as worth another look, unless the node is -1."""
     if i >= 0:
         active[i] = True
         for at in range(near1[i, 0]):
@@ -272,7 +272,7 @@ def descend(
     near1: Any,
     edge_gain: Any,
 ) -> Any:
-    """Make moves of active nodes that lower the cost until there is none; return the change of the cost."""
+    """Make moves of active nodes that lower the cost until there is none. Return the change of the cost."""
     n, m = node_gain.shape
     total, changed = 0.0, True
     while changed:
@@ -314,7 +314,7 @@ def improve(
     edge_gain: FloatArray,
     floor: float,
 ) -> Any:
-    """Improve a correspondence by moves and exchanges of nodes, with restarts; return the change of the cost.
+    """Improve a correspondence by moves and exchanges of nodes, with restarts. Return the change of the cost.
 
     A restart exchanges the images of three random nodes, and is taken back if the result is worse. The
     search ends if the change reaches `floor`.
@@ -433,7 +433,7 @@ def search(
     best: float,
     step: float,
 ) -> Any:
-    """Search depth first, up to some nodes of the tree; return the depth (-1: finished) and the best cost."""
+    """Search depth first, up to some nodes of the tree. Return the depth (-1: finished) and the best cost."""
     order, _, free2, cross, fixed, children, bounds, count, pointer = state
     node_gain, first, second, near1, near2, edge_gain, _, _ = problem
     n, m = node_gain.shape
@@ -556,7 +556,7 @@ def bounds(dense: DenseProblem, effort: int) -> tuple[IntArray, float, float]:
 
 
 def improved(dense: DenseProblem, images: IntArray, effort: int, floor: float) -> float:
-    """Improve a correspondence with as many restarts as the effort allows; return the change of the cost."""
+    """Improve a correspondence with as many restarts as the effort allows. Return the change of the cost."""
     n, m = dense.node_gain.shape
     if not (n and m and floor < 0):
         return 0.0
@@ -621,7 +621,7 @@ class Search:
         )  # fmt: skip
 
     def run(self, nodes: int) -> bool:
-        """Visit nodes of the tree; return whether the search is finished."""
+        """Visit nodes of the tree. Return whether the search is finished."""
         self.depth, self.best = search(
             self.depth,
             nodes,

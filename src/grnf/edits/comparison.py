@@ -46,6 +46,15 @@ class Edit:
         Its attributes in both graphs.
     cost : float
     directed : bool
+
+    Examples
+    --------
+    >>> import grnf
+    >>> (edit,) = grnf.compare("CCO", "CCN").edits
+    >>> edit.operation, edit.first, edit.before["symbol"], edit.after["symbol"]
+    ('change', (2,), 'O', 'N')
+    >>> edit.record()["text"]
+    'node 2: symbol O -> N'
     """
 
     item: str
@@ -72,7 +81,12 @@ class Edit:
         return f"{self.item} {name} {OPERATIONS[self.operation]}{f' ({listed})' if listed else ''}"
 
     def record(self) -> dict[str, Any]:
-        """Return the edit as the row of a table."""
+        """Return the edit as the row of a table.
+
+        Returns
+        -------
+        dict
+        """
         return {
             "item": self.item,
             "operation": self.operation,
@@ -106,6 +120,17 @@ class Comparison:
         Bounds on the graph edit distance.
     exact : bool
         Whether the bounds are equal, so that they are the graph edit distance.
+
+    Examples
+    --------
+    >>> import grnf
+    >>> comparison = grnf.compare("CCO", "CCN")
+    >>> print(comparison.summary())
+    edit distance 1 (exact): 1 node changed. d = 0.266
+    >>> comparison.to_dict()["edits"][0]["text"]
+    'node 2: symbol O -> N'
+    >>> comparison.marks(1)  # in the second graph
+    {(2,): 'change'}
     """
 
     distance: DistanceEstimate
@@ -122,13 +147,23 @@ class Comparison:
         return "\n".join(lines)
 
     def summary(self) -> str:
-        """Return the distances and the numbers of edits in one line."""
+        """Return the distances and the numbers of edits in one line.
+
+        Returns
+        -------
+        str
+        """
         bounds = f"between {self.lower_bound:g} and {self.upper_bound:g}"
         cost = f"{self.upper_bound:g} (exact)" if self.exact else bounds
         return f"edit distance {cost}: {_counts(self.edits)}. d = {self.distance:.4g}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as values that JSON can hold."""
+        """Return the result as values that JSON can hold.
+
+        Returns
+        -------
+        dict
+        """
         return {
             "distance": self.distance.value,
             "distance_exact": self.distance.exact,
@@ -140,7 +175,17 @@ class Comparison:
         }
 
     def marks(self, side: int) -> dict[tuple[int, ...], str]:
-        """Return the operation on each node (i,) and edge (i, j) of the first (0) or second (1) graph."""
+        """Return the operation on each node (i,) and edge (i, j) of the first (0) or second (1) graph.
+
+        Parameters
+        ----------
+        side : 0 or 1
+            The first or the second graph.
+
+        Returns
+        -------
+        dict from tuple to "change", "remove" or "add"
+        """
         ends = [(edit.second if side else edit.first, edit.operation) for edit in self.edits]
         return {nodes: operation for nodes, operation in ends if nodes}
 
@@ -182,12 +227,12 @@ def compare(
         ``{attribute: {value: {other: cost}}}`` and one of deletions ``{attribute: {value: cost}}``. Costs of
         several attributes are added. Pairs of values that are not listed cost 1, equal ones 0.
     attributes : sequence of str, optional
-        Names of the attributes to compare; by default all. In molecules from RDKit, attributes that follow
+        Names of the attributes to compare. By default all. In molecules from RDKit, attributes that follow
         from the others (such as hydrogens) are left out by default.
     tolerance : float, default=1e-9
         Numbers that differ by less (relative, for numbers above 1) are equal.
     time_limit : float, default=1.0
-        Seconds of the exact search; 0 for bounds only.
+        Seconds of the exact search, or 0 for bounds only.
 
     Returns
     -------

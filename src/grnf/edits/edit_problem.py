@@ -59,7 +59,7 @@ class ItemCosts:
     tolerances: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def substituted(self, one: IntArray, other: IntArray) -> FloatArray:
-        """Return the costs of substituting codes by codes; both shapes are broadcast."""
+        """Return the costs of substituting codes by codes. Both shapes are broadcast."""
         one, other = np.broadcast_arrays(one, other)
         if not callable(self.substitution):
             unequal = np.zeros(one.shape, bool)
@@ -138,7 +138,7 @@ class CodedGraph:
 class DenseProblem:
     """The problem as matrices. Codes of pairs are 0 for nodes that are not connected.
 
-    All costs are multiples of `step`; it is 0 if they are not multiples of 1 or 1/2.
+    All costs are multiples of `step`. It is 0 if they are not multiples of 1 or 1/2.
     """
 
     total: float
@@ -230,7 +230,7 @@ def edit_problem(
     tolerance: float = 1e-9,
     attributes: Sequence[str] | None = None,
 ) -> EditProblem:
-    """Return the problem of editing g into h; parameters are those of `grnf.compare`."""
+    """Return the problem of editing g into h. Parameters are those of `grnf.compare`."""
     rules = dict(costs or {})
     unknown = sorted(set(rules) - set(COSTS))
     if unknown:
@@ -260,7 +260,7 @@ def edit_problem(
 def _compared_names(
     columns: list[Mapping[str, Any]], attributes: Sequence[str] | None, derived: set[str]
 ) -> list[str]:
-    """Return the attributes to compare; in molecules, those that follow from others are left out."""
+    """Return the attributes to compare. In molecules, those that follow from others are left out."""
     names = list(dict.fromkeys(name for each in columns for name in each))
     if attributes is not None:
         return [name for name in names if name in attributes]
@@ -271,7 +271,7 @@ def _compared_names(
 def _coded(
     columns: list[Mapping[str, Any]], names: list[str], counts: list[int], tolerance: float
 ) -> tuple[IntArray, list[dict[str, Any]], FloatArray, FloatArray]:
-    """Return a code for each node (edge) of both graphs; the attributes, numbers and tolerances of codes."""
+    """Return a code per node (edge) of both graphs, and the attributes, numbers and tolerances of codes."""
     parts, tolerances, listed = [np.zeros((sum(counts), 0))], [], {}
     for name in names:
         arrays = [
@@ -306,7 +306,7 @@ def _coded(
 
 
 def _value(entry: Any) -> Any:
-    """Return a number as float, a vector as tuple, a category unchanged; None if it is missing."""
+    """Return a number as float, a vector as tuple, a category unchanged, or None if it is missing."""
     if isinstance(entry, list):
         entry = tuple(float(x) if isinstance(x, int | float) else x for x in entry)
         return entry[0] if len(entry) == 1 else entry
@@ -316,7 +316,7 @@ def _value(entry: Any) -> Any:
 
 
 def _rule(given: Any, name: str) -> Cost:
-    """Return a cost as a number or a function; a table becomes a function."""
+    """Return a cost as a number or a function. A table becomes a function."""
     if callable(given):
         return given  # type: ignore[no-any-return]
     if not isinstance(given, Mapping):
@@ -341,7 +341,7 @@ def _rule(given: Any, name: str) -> Cost:
 
 
 def _pair_cost(entries: Mapping[Any, Any], one: Any, other: Any) -> float:
-    """Return the cost of a pair of values, in either order; 0 for equal ones, and 1 for others."""
+    """Return the cost of a pair of values, in either order. It is 0 for equal ones and 1 for others."""
     if one == other:
         return 0.0
     reverse = _entry(_entry(entries, other, {}), one, 1.0)

@@ -145,7 +145,7 @@ def _ends(side: CodedGraph, bundles: IntArray, directed: bool) -> tuple[IntArray
 
 
 def _start_labels(problem: EditProblem) -> list[Keys]:
-    """Return labels of nodes by their attributes; numbers are rounded, so that noise is not a label."""
+    """Return labels of nodes by their attributes. Numbers are rounded, so that noise is not a label."""
     _, rounded = np.unique(np.round(problem.nodes.values, 3), axis=0, return_inverse=True)
     return [mix(rounded.ravel()[side.nodes].astype(np.uint64)) for side in (problem.g, problem.h)]
 

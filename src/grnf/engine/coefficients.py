@@ -28,8 +28,8 @@ class Coefficients(NamedTuple):
 
     Shapes: nodes (3, B, node columns, H), pairs (3, B (B - 1) / 2, pair columns, H), for slots p < q in
     lexicographic order, totals (3, 1, total columns, H), bias and head (H,). A row (start, stop, column) of
-    `segments` means that channels start .. stop - 1 belong to the features column, column + 1, ...;
-    features are numbered in the order of their groups.
+    `segments` means that channels start .. stop - 1 belong to the features column, column + 1, ... Features
+    are numbered in the order of their groups.
     """
 
     nodes: FloatArray

@@ -66,7 +66,7 @@ class GraphTypes(NamedTuple):
     nodes : array, shape (n_classes, F_x + 3 F_e)
         [x | D | R | C] of each class of equal nodes.
     values : array, shape (n_values + 1, 2 F_e)
-        [A_ij | A_ji] of each value of an edge; the first row is 0, for pairs without an edge.
+        [A_ij | A_ji] of each value of an edge. The first row is 0, for pairs without an edge.
     totals : array, shape (F_x + 2 F_e,)
         [sum x | sum D | sum R].
     types : array of int, shape (n_types, B + B (B - 1) / 2)

@@ -4,8 +4,8 @@ t(i, j) = a_i + b_j + e, where e depends on the value of the edge between i and 
 
 Pair by pair: for each i first all j without an edge, then a run of neighbors for each value, so that every
 pair costs one step whether it carries an edge or not. By sorting, for large graphs and relu or ramp, in
-O(n log n + |E|) per channel: all pairs as if there were no edges, less those of a node with itself; then
-those with an edge are corrected.
+O(n log n + |E|) per channel: all pairs are summed as if there were no edges, those of a node with itself are
+subtracted, and those with an edge are corrected.
 """
 
 from __future__ import annotations
@@ -602,7 +602,7 @@ def sorted_pair_sums(
 
 @compiled
 def _tile(s: Statistics, c: Coefficients, u: float, g: int, start: int, ab: FloatArray) -> FloatArray:
-    """Write rows [a_i | b_i] of some channels to ab; return the coefficients of edges."""
+    """Write rows [a_i | b_i] of some channels to ab. Return the coefficients of edges."""
     width = ab.shape[1] // 2
     stop = start + width
     shared, constant = np.empty((1, width), c.bias.dtype), np.zeros(2 * width, c.bias.dtype)

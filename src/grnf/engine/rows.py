@@ -240,7 +240,7 @@ def add_derivative(
 def _exp(x: float) -> float:
     """e^x to 1e-15, in steps that vectorize (the library call does not).
 
-    x = k ln 2 + r with |r| <= ln 2 / 2; e^r by its series; 2^k by writing k into the exponent.
+    x = k ln 2 + r with |r| <= ln 2 / 2. The series gives e^r, and writing k into the exponent 2^k.
     """
     x = min(max(x, -700.0), 700.0)
     shifted = x * LOG2_E + ROUND

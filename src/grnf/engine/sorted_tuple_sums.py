@@ -1,9 +1,10 @@
 """U_3 and U_4 of relu or ramp by sorting, for large sparse graphs. For derivatives see `tuple_sums`.
 
-U_3 in O(n^2 + n |E|) per channel: all triples as if there were no edges, one merge for each node; triples
-with equal nodes are taken away by inclusion and exclusion, each a sum over pairs, then every triple with an
-edge is corrected, and one with several is met at the first of the slots (1, 2), (1, 3), (2, 3). U_4 is a sum
-of n such sums, one for each node in slot 1, whose edges are added to the rows of the others.
+U_3 takes O(n^2 + n |E|) per channel. All triples are summed as if there were no edges, with one merge for
+each node. Triples with equal nodes are subtracted by inclusion and exclusion, each a sum over pairs. Then
+every triple with an edge is corrected, and one with several is met at the first of the slots (1, 2), (1, 3),
+(2, 3). U_4 is a sum of n such sums, one for each node in slot 1, whose edges are added to the rows of the
+others.
 """
 
 from __future__ import annotations

@@ -282,7 +282,7 @@ def _join_nodes(
     total: FloatArray,
     totals: FloatArray,
 ) -> None:
-    """Write [x | sums] to nodes and add up the first columns to totals; `total` is scratch."""
+    """Write [x | sums] to nodes and add up the first columns to totals. `total` is scratch."""
     numbers, width = attr.shape[1], attr.shape[1] + categories
     for position in range(len(graphs)):
         shift = source_ptr[graphs[position]] - node_ptr[position]

@@ -135,9 +135,21 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         X : collection of graphs
             Of any kind that `GRNF` takes.
         y : array-like, shape (n_graphs,) or (n_graphs, n_targets)
-            Classes, or numbers; NaN or None if missing. Graphs without any target are left out.
+            Classes or numbers, NaN or None if missing. Graphs without any target are left out.
         sample_weight : array-like, shape (n_graphs,), optional
             Weights of the graphs in training. The choice of settings counts all graphs alike.
+
+        Returns
+        -------
+        self : estimator
+
+        Examples
+        --------
+        >>> from grnf import GRNFRegressor
+        >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "N")]
+        >>> model = GRNFRegressor(n_components=32, random_state=0).fit(smiles, [len(s) for s in smiles])
+        >>> model.predict(["CCCCCCO"]).round(1)
+        array([7.])
         """
         checked(self.on_error, "on_error", NAN_ON_ERROR, owner=type(self).__name__)
         default = isinstance(self.lifts, str) and self.lifts == "auto"
@@ -210,15 +222,52 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each graph, or the estimate for it; one column per target if several."""
+        """Return the class of each graph, or the estimate for it, with one column per target if several.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n_graphs,) or (n_graphs, n_targets)
+
+        Examples
+        --------
+        >>> from grnf import GRNFClassifier
+        >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "C(=O)O")]
+        >>> model = GRNFClassifier(n_components=32, random_state=0).fit(smiles, ["alcohol", "acid"] * 12)
+        >>> model.predict(["CC(C)CO", "CC(C)CC(=O)O"])
+        array(['alcohol', 'acid'], dtype='<U7')
+        """
         values: npt.NDArray[Any] = self._predictions(X, "predict")
         return values
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the vectors of all views side by side; NaN for graphs that cannot be used.
+        """Return the vectors of all views side by side, NaN for graphs that cannot be used.
 
         By default these are the map, the counts, and the labels as vectors (`n_components` columns), which
         other estimators are given. The kernel model compares labels exactly.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n_graphs, n_columns)
+
+        Examples
+        --------
+        >>> from grnf import GRNFClassifier
+        >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "C(=O)O")]
+        >>> model = GRNFClassifier(n_components=32, random_state=0).fit(smiles, ["alcohol", "acid"] * 12)
+        >>> Z, names = model.transform(["CCO"]), model.get_feature_names_out()
+        >>> Z.shape, names[:2], names[-1]
+        ((1, 115), array(['map0', 'map1'], dtype=object), 'labels31')
+        >>> vectors = model.embed(["CCO", "not a molecule"], on_error="skip")
+        >>> vectors.vectors.shape, [row for row, _ in vectors.errors]
+        ((1, 115), [1])
         """
         return with_index(self, self.embed(X))
 
@@ -234,13 +283,37 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         Collection
+
+        Examples
+        --------
+        >>> from grnf import GRNFRegressor
+        >>> alcohols = ["C" * n + "O" for n in range(1, 13)]
+        >>> model = GRNFRegressor(n_components=32, random_state=0).fit(alcohols, range(12))
+        >>> model.embed(["CCO", "C(C"], on_error="skip").ids
+        ['0']
         """
         check_is_fitted(self)
         samples = encode(X, self.encoder_, self.on_error if on_error is None else on_error)
         return self._embedded(samples, list(self._widths))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """Return names for the columns of `transform`: the name of the view, and a number."""
+        """Return names for the columns of `transform`: the name of the view, and a number.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        array of str, shape (n_columns,)
+
+        Examples
+        --------
+        >>> from grnf import GRNFRegressor
+        >>> model = GRNFRegressor(n_components=32, random_state=0)
+        >>> model.fit(["C" * n + "O" for n in range(1, 13)], range(12)).get_feature_names_out()[:2]
+        array(['map0', 'map1'], dtype=object)
+        """
         check_is_fitted(self)
         names = [f"{name}{i}" for name, width in self._widths.items() for i in range(width)]
         return np.array(names, dtype=object)
@@ -250,13 +323,50 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
 
         The file has the calibration and the vectors and ids of the training graphs, not the graphs. The
         estimators "auto", "svm" and "linear" can be saved.
+
+        Parameters
+        ----------
+        path : path
+            Name of the file, such as "model.grnf".
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from grnf import GRNFClassifier
+        >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "C(=O)O")]
+        >>> model = GRNFClassifier(n_components=32, random_state=0).fit(smiles, ["alcohol", "acid"] * 12)
+        >>> path = Path(tempfile.mkdtemp()) / "model.grnf"
+        >>> model.save(path)
+        >>> GRNFClassifier.load(path).predict(["CC(C)CO"])
+        array(['alcohol'], dtype='<U7')
         """
         check_is_fitted(self)
         save_models([self], path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` or ``grnf train`` wrote. The file is checked, and nothing is unpickled."""
+        """Read a model that `save` or ``grnf train`` wrote. The file is checked, and nothing is unpickled.
+
+        Parameters
+        ----------
+        path : path
+
+        Returns
+        -------
+        fitted model
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from grnf import GRNFRegressor
+        >>> smiles = ["C" * n + "O" for n in range(1, 13)]
+        >>> path = Path(tempfile.mkdtemp()) / "model.grnf"
+        >>> GRNFRegressor(n_components=32, random_state=0).fit(smiles, range(12)).save(path)
+        >>> GRNFRegressor.load(path).predict(["CCCCO"]).round(1)
+        array([3.])
+        """
         models = load_models(path)
         if len(models) != 1 or type(models[0]) is not cls:
             kinds = ", ".join(type(model).__name__ for model in models)
@@ -287,7 +397,7 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         return self._for_good(X, lambda inputs, _: getattr(self.estimator_, method)(inputs))
 
     def _for_good(self, X: Any, function: Callable[[Any, GraphBatch], Any]) -> Any:
-        """Call a function of inputs of the estimator and of good graphs; return NaN or None for bad ones."""
+        """Call a function of inputs of the estimator and of good graphs. Return NaN or None for bad ones."""
         check_is_fitted(self)
         samples = encode(X, self.encoder_, self.on_error)
         embedding = self._embedded(samples, self._names)
@@ -424,12 +534,28 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     True
     >>> model.predict_proba(graphs[100:102]).shape
     (2, 2)
+    >>> model.predict_log_proba(graphs[100:102]).shape, model.decision_function(graphs[100:102]).shape
+    ((2, 2), (2,))
     """
 
     _classify = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from graphs and their classes; parameters are those of `GRNFRegressor.fit`."""
+        """Learn from graphs and their classes.
+
+        Parameters
+        ----------
+        X : collection of graphs
+            Of any kind that `GRNF` takes.
+        y : array-like, shape (n_graphs,) or (n_graphs, n_targets)
+            Classes; NaN or None if missing. Graphs without any target are left out.
+        sample_weight : array-like, shape (n_graphs,), optional
+            Weights of the graphs in training. The choice of settings counts all graphs alike.
+
+        Returns
+        -------
+        self : GRNFClassifier
+        """
         super().fit(X, y, sample_weight)
         self.classes_ = self.estimator_.classes_
         return self
@@ -438,6 +564,16 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         """Return the score that `scoring` names; None is accuracy.
 
         Graphs that cannot be used and missing targets are left out. Several targets have equal weight.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        y : array-like, as in `fit`
+        sample_weight : array-like, shape (n_graphs,), optional
+
+        Returns
+        -------
+        float
         """
         several = isinstance(self.classes_, list)
         many = max(map(len, self.classes_)) > 2 if several else len(self.classes_) > 2
@@ -449,19 +585,45 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         """Return the probability of each class, in the order of `classes_`, one row per graph.
 
         Several targets have an array each, in a list.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n_graphs, n_classes), or list of arrays
         """
         return self._predictions(X, "predict_proba")
 
     @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the probabilities."""
+        """Return the logarithms of the probabilities.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n_graphs, n_classes), or list of arrays
+        """
         found = self.predict_proba(X)
         with np.errstate(divide="ignore"):
             return [np.log(part) for part in found] if isinstance(found, list) else np.log(found)
 
     @available_if(_final_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
-        """Return the decisions of the estimator: a number per graph (two classes) or per graph and class."""
+        """Return the decisions of the estimator: a number per graph (two classes) or per graph and class.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n_graphs,) or (n_graphs, n_classes), or list of arrays
+        """
         return self._predictions(X, "decision_function")
 
     def predict_set(self, X: Any, confidence: float = 0.9) -> npt.NDArray[Any]:
@@ -504,6 +666,26 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     Parameters are those of `GRNFClassifier`. `scoring` selects settings, None by squared error. The
     estimators: "auto", "svm": kernel ridge regression; "linear": ridge regression; "network": a perceptron;
     "forest", "boosted": trees; or any scikit-learn regressor.
+
+    Parameters
+    ----------
+    n_components, cv, n_jobs : int, optional
+        As in `GRNFClassifier`, like all other parameters.
+    lifts : "auto", None, lift, list of lifts, or dict from names to lists, default="auto"
+    orders : dict, tuple or distribution, default=(2/3, 1/3)
+    grnf_params : dict, optional
+    estimator : "auto", "svm", "linear", "network", "forest", "boosted" or estimator, default="auto"
+        "auto", "svm": kernel ridge regression; "linear": ridge regression; "network": a perceptron; "forest",
+        "boosted": trees; or any scikit-learn regressor.
+    C, gamma : float or list of float, optional
+    scoring : str or callable, optional
+        Selects settings. None: the squared error.
+    random_state : int, numpy Generator or RandomState, optional
+    handle_unknown, handle_missing, on_error : str
+    memory : str or joblib.Memory, optional
+    class_weight : None
+        Regression has no classes.
+    kernel_memory : float, default=2e9
 
     Examples
     --------
@@ -556,7 +738,18 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
         return np.asarray(self._for_good(X, intervals))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R2, without graphs that cannot be used and missing targets; the mean of several targets."""
+        """Return R2, without graphs that cannot be used and missing targets; the mean of several targets.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        y : array-like, as in `fit`
+        sample_weight : array-like, shape (n_graphs,), optional
+
+        Returns
+        -------
+        float
+        """
         return self._scored(X, y, sample_weight, "r2")
 
     def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
@@ -655,7 +848,7 @@ def _compacted(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _class_weights(y: npt.NDArray[Any], weights: Any, class_weight: Any) -> Any:
-    """Check classes; return the weights of all entries, for each target if classes have weights."""
+    """Check classes. Return the weights of all entries, for each target if classes have weights."""
     columns = y[:, np.newaxis] if y.ndim == 1 else y
     given = class_weight if isinstance(class_weight, list) else [class_weight] * columns.shape[1]
     if len(given) != columns.shape[1]:
@@ -685,7 +878,7 @@ MODELS.update({kind.__name__: kind for kind in (GRNFClassifier, GRNFRegressor)})
 def _fitted_views(
     views: FeatureViews, batch: GraphBatch, names: Sequence[str]
 ) -> tuple[FeatureViews, dict[str, int], FloatArray]:
-    """Fit all views; return them, their widths, and the vectors of some of them side by side."""
+    """Fit all views. Return them, their widths, and the vectors of some of them side by side."""
     vectors = views.fit_transform_views(batch, names)
     widths = {
         name: vectors[name].shape[1] if name in vectors else view.n_components

@@ -32,7 +32,7 @@ class Explanation:
     reference : float
         The same for the graph without nodes.
     label : object
-        The class; None for a number.
+        The class, or None for a number.
     nodes, edges : arrays
         Shapley values, estimated from random orders.
     node_errors, edge_errors : arrays
@@ -97,7 +97,7 @@ def _values(
     present: BoolArray,
     known: dict[bytes, float],
 ) -> FloatArray:
-    """Return the predictions for parts of a graph; the same part is predicted once."""
+    """Return the predictions for parts of a graph. The same part is predicted once."""
     n = graph.n_nodes
     present = present.copy()
     present[:, n:] &= present[:, edges[:, 0]] & present[:, edges[:, 1]]

@@ -64,7 +64,7 @@ class WLFingerprint(GraphTransformer):
         Largest depth of the labels.
     counts : bool, default=True
         Use how often each label occurs, not only whether it does.
-    handle_unknown, handle_missing, on_error
+    handle_unknown, handle_missing, on_error : str
         As in `GRNF`.
 
     Attributes
@@ -114,6 +114,16 @@ class WLFingerprint(GraphTransformer):
         ----------
         X : collection of graphs, as in `GRNF.fit`
         y : ignored
+
+        Returns
+        -------
+        self : WLFingerprint
+
+        Examples
+        --------
+        >>> from grnf import WLFingerprint
+        >>> WLFingerprint(256).fit(["CCO"]).transform(["CCN", "CCCl"]).shape
+        (2, 256)
         """
         self._fit_samples(X, y)
         return self
@@ -244,7 +254,7 @@ class JointFeatures(GraphTransformer):
         Seed of the features of GRNF; the fingerprint has no random part.
     n_jobs : int, optional
         Threads, as in `GRNF`.
-    handle_unknown, handle_missing, on_error
+    handle_unknown, handle_missing, on_error : str
         As in `GRNF`.
 
     Attributes
@@ -297,6 +307,17 @@ class JointFeatures(GraphTransformer):
         ----------
         X : collection of graphs, as in `GRNF.fit`
         y : ignored
+
+        Returns
+        -------
+        self : JointFeatures
+
+        Examples
+        --------
+        >>> from grnf import JointFeatures
+        >>> features = JointFeatures(16, random_state=0).fit(["CCO", "CCCO", "CCN", "c1ccccc1"])
+        >>> features.transform(["CCCN"]).shape
+        (1, 16)
         """
         self._fit_samples(X, y)
         return self
@@ -355,14 +376,14 @@ class JointFeatures(GraphTransformer):
 
 
 class _Axes(NamedTuple):
-    """z -> (z - mean) A, in single precision; columns of A beyond the width of z are zero."""
+    """z -> (z - mean) A, in single precision. Columns of A beyond the width of z are zero."""
 
     mean: FloatArray
     matrix: FloatArray
 
     @classmethod
     def fitted(cls, Z: FloatArray, count: int, weight: float, *, whiten: bool) -> Self:
-        """Fit principal axes, of equal variance if whitened; `weight` is the mean square length then."""
+        """Fit principal axes, of equal variance if whitened. `weight` is the mean square length then."""
         if not len(Z):
             Z = np.zeros((1, Z.shape[1]))
         if whiten:

@@ -1,4 +1,4 @@
-"""Feature views that count: kinds of nodes and edges as columns; Weisfeiler-Lehman (WL) labels as sets.
+"""Feature views that count kinds of nodes and edges (columns), or Weisfeiler-Lehman (WL) labels (sets).
 
 For counts a and b, min(a, b) = sum over t of [a >= t] [b >= t]. So a histogram of WL labels is the set of all
 pairs (label, t) with t = 1 .. count. The number of pairs that two sets share is the kernel of histogram
@@ -98,7 +98,7 @@ def structure_free(batch: GraphBatch) -> FloatArray:
 
 
 class LabelSets(NamedTuple):
-    """Sets of 64-bit keys, two or three per graph; the second one includes the first.
+    """Sets of 64-bit keys, two or three per graph. The second one includes the first.
 
     `graph` is the graph of each key. `level` is 0 for keys of the first sets, 1 for those that the second
     ones add, 2 for those of the third. `n_kinds` is 2 or 3.
@@ -186,7 +186,7 @@ class WLLabels(BaseEstimator):  # type: ignore[misc]
 
 
 def wl_labels(batch: GraphBatch, depth: int, node: LabelColumns, edge: LabelColumns) -> list[Keys]:
-    """Return the labels of all nodes at depths 0 .. `depth`; without node columns they start from degrees."""
+    """Return the labels of all nodes at depths 0 .. `depth`. Without node columns they start from degrees."""
     nodes = node.hashes(batch.node_attr, batch.node_codes)
     edges = edge.hashes(batch.edge_attr, batch.edge_codes)
     if node.is_empty:
@@ -211,7 +211,7 @@ class LabelColumns(NamedTuple):
         return cls(tuple(numbers.tolist()), tuple(indicators.tolist()), tuple(range(codes.values.shape[1])))
 
     def coarse(self, codes: Codes) -> LabelColumns:
-        """Return the column of most categories alone; else those that hold 0 and 1, as one-hot ones do."""
+        """Return the column of most categories alone, or else those that hold 0 and 1, as one-hot ones do."""
         if self.codes:
             most = max(self.codes, key=lambda column: len(np.unique(codes.values[:, column])))
             return LabelColumns((), (), (most,)) if self.numbers or len(self.codes) > 1 else self
@@ -274,7 +274,7 @@ def _count_shared(
 ) -> None:
     """Add to out[i, j] the number of keys that sets i and j share.
 
-    Set i has the keys ptr[i] .. ptr[i + 1] - 1 of `keys`; key c is in the sets key_ptr[c] .. of `rows`.
+    Set i has the keys ptr[i] .. ptr[i + 1] - 1 of `keys`. Key c is in the sets key_ptr[c] .. of `rows`.
     """
     for i in range(len(ptr) - 1):
         for place in range(ptr[i], ptr[i + 1]):

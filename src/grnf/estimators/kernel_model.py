@@ -86,7 +86,7 @@ class KernelInput(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """Numbers of classes, or standardized numbers, a column for each target; weights are 0 if missing."""
+    """Numbers of classes, or standardized numbers, a column for each target. Weights are 0 if missing."""
 
     values: npt.NDArray[Any]
     weights: FloatArray
@@ -133,7 +133,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         self.kernel_memory = kernel_memory
 
     def _fit(self, X: KernelInput | FloatArray, y: Targets) -> list[tuple[FloatArray, Targets]]:
-        """Choose and fit; return outputs and targets of the samples that were held out for the choice."""
+        """Choose and fit. Return outputs and targets of the samples that were held out for the choice."""
         X = _as_input(X)
         n, width = X.vectors.shape
         widths = [width] if self.views is None else [int(part) for part in self.views]
@@ -229,7 +229,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         return np.concatenate(parts)
 
     def _subset(self, y: Targets, count: int) -> IntArray:
-        """Return a random subset; rare classes fill up to half of it, unless accuracy is the score."""
+        """Return a random subset. Rare classes fill up to half of it, unless accuracy is the score."""
         random, n = check_random_state(self.random_state), len(y.values)
         rare = np.empty(0, np.int64)
         if is_classifier(self):
@@ -302,7 +302,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
     random_state : int, optional
         Seed of the folds.
     kernel_memory : float, default=2e9
-        Bytes for the kernel matrix; the default has room for 14,142 samples.
+        Bytes for the kernel matrix. The default has room for 14,142 samples.
 
     Attributes
     ----------
@@ -312,7 +312,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
     model_ : str
         "exact", or the number of landmarks.
     best_params_, best_score_, best_index_, cv_results_
-        What was chosen and all that was tried, as in `GridSearchCV`; absent if there is too little data.
+        What was chosen and all that was tried, as in `GridSearchCV`. Absent if there is too little data.
     calibration_ : list of (coefficients, intercepts) or None
         Of the logistic regression from decisions to probabilities, for each target.
     """
@@ -350,7 +350,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: KernelInput | FloatArray) -> Any:
-        """Return one number per sample (two classes) or one per sample and class; for each target if several.
+        """Return one number per sample (two classes) or per sample and class, for each target if several.
 
         Several targets of two classes have a column each. If one has more classes, there is a list of arrays.
         """
@@ -369,7 +369,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         return np.column_stack([classes[_votes(output)] for classes, output in pairs])
 
     def predict_proba(self, X: KernelInput | FloatArray) -> Any:
-        """Return the probability of each class; a list with an array for each target if there are several."""
+        """Return the probability of each class, as a list with an array per target if there are several."""
         outputs = _split(self._output(X), self.widths_)
         found = []
         for output, fitted in zip(outputs, self.calibration_, strict=True):
@@ -413,7 +413,7 @@ class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
     """
 
     def fit(self, X: KernelInput | FloatArray, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the settings, then fit on all samples; shapes are as in `KernelClassifier`."""
+        """Choose the settings, then fit on all samples. Shapes are as in `KernelClassifier`."""
         y, self._several = _as_columns(y)
         y = y.astype(np.float64)
         weights = _as_weights(sample_weight, y)
@@ -502,7 +502,7 @@ class Distances:
         return by_labels, squared_distances(rows, self.rows.astype(np.float64))
 
     def restricted(self, rows: IntArray) -> Distances:
-        """Return the distances to some of the training samples only; the units stay."""
+        """Return the distances to some of the training samples only. The units stay."""
         made = copy(self)
         made.rows = self.rows[rows]
         made.labels = None if self.labels is None else self.labels.restricted(rows)
@@ -526,7 +526,7 @@ class Search:
         return float(np.mean(self.scores[key]))
 
     def better(self, best: Settings, tried: Settings) -> Settings:
-        """Return the settings with the higher score; on a tie, those that were best before."""
+        """Return the settings with the higher score. On a tie, those that were best before."""
         return tried if self.mean(tried) > self.mean(best) else best
 
     def climb(self, best: Settings, name: str, grid: list[float]) -> Settings:
@@ -584,7 +584,7 @@ class _SupportVectors:
         self.first = offsets(model.n_support_)
 
     def output(self, K: FloatArray, fitted: bool = False) -> FloatArray:
-        """Return decisions, one column or one per class; K of a fitted model has support vectors alone."""
+        """Return decisions, one column or one per class. K of a fitted model has support vectors alone."""
         K = np.asarray(K if fitted else K[:, self.support], dtype=np.float64)
         count = len(self.present)
         if count == 2:
@@ -639,7 +639,7 @@ def kernel_matrix(
 
 
 def rank_score(output: FloatArray, y: Any) -> float:
-    """Return the ROC-AUC of decisions for classes 0, 1, ..; of several, the mean of each against the rest."""
+    """Return the ROC-AUC of decisions, for more than two classes the mean of each against the rest."""
     columns = [(1, output)] if output.ndim == 1 else list(enumerate(output.T))
     areas = [
         roc_auc_score(y == label, column) for label, column in columns if 0 < (y == label).sum() < len(y)
@@ -746,7 +746,7 @@ def _split(output: FloatArray, widths: Sequence[int]) -> list[FloatArray]:
 
 
 def _calibration(output: FloatArray, labels: Any, sizes: IntArray) -> tuple[FloatArray, FloatArray] | None:
-    """Fit a logistic regression to decisions for held-out samples; None if they have not all classes."""
+    """Fit a logistic regression to decisions for held-out samples. None if they lack a class."""
     held_out = np.bincount(labels, minlength=len(sizes))
     if not held_out.all():
         return None

@@ -3,7 +3,7 @@
     model.json      format, version, parameters, the views and the estimators, and SHA-256 of each array
     0.npy, 1.npy    the arrays
 
-Objects are stored as the name of their class and their attributes; only the classes of `CLASSES` are made
+Objects are stored as the name of their class and their attributes. Only the classes of `CLASSES` are made
 again. Members are not compressed, so that a file cannot hold more than its size.
 """
 
@@ -117,7 +117,7 @@ def _model_state(model: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
 
 
 def _plain(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
-    """Return a value as JSON; arrays are added to a list."""
+    """Return a value as JSON. Arrays are added to a list."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -161,8 +161,8 @@ def load_models(path: str | os.PathLike[str]) -> list[Any]:
             head = parse_json(archive.read(HEAD), path)
             if isinstance(head, dict) and head.get("format") == FORMAT and head.get("version") != VERSION:
                 raise GraphError(
-                    f"the file has version {head.get('version')!r:.20} of the format, written by grnf "
-                    f"{head.get('grnf')!s:.20}; grnf {__version__} reads version {VERSION}",
+                    f"the format must have version {VERSION}, which grnf {__version__} reads, got version "
+                    f"{head.get('version')!r:.20}, written by grnf {head.get('grnf')!s:.20}",
                     where=os.fspath(path),
                     cure="Use that version of grnf, or train the model again",
                 )
@@ -180,7 +180,7 @@ def load_models(path: str | os.PathLike[str]) -> list[Any]:
 
 
 def _array(data: bytes, digest: str) -> npt.NDArray[Any]:
-    """Return an array of a .npy file with a given checksum; nothing is allocated beyond its bytes."""
+    """Return an array of a .npy file with a given checksum. Nothing is allocated beyond its bytes."""
     if hashlib.sha256(data).hexdigest() != digest:
         raise ValueError("an array has another checksum than it should")
     file = io.BytesIO(data)
@@ -224,7 +224,7 @@ def _restored(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
 
 
 def _ones(indptr: Any, indices: Any, width: Any) -> sp.csr_array:
-    """Return a sparse matrix of ones; compiled code uses the positions, so they are checked."""
+    """Return a sparse matrix of ones. Compiled code uses the positions, so they are checked."""
     width = Int(0, 2**40).take(width)
     good = indptr.ndim == indices.ndim == 1 and indptr.dtype.kind == indices.dtype.kind == "i"
     good = good and len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(indices)

@@ -64,10 +64,13 @@ class ReweightedGRNF(FeatureTransformer):
         Type of `y`; "auto": regression for numbers with fractions.
     orders : tuple, dict from order to probability, or distribution, default=(2/3, 1/3)
         P-bar, the proposal from which candidates are drawn, as in `GRNF`.
-    stratified, hidden_channels, hidden_activation, activation, basis, adjacency_channel, normalize, center
-        As in `GRNF`.
-    dtype, random_state, n_jobs, handle_unknown, handle_missing, on_error, max_memory
-        As in `GRNF`.
+    hidden_channels : int, default=4
+    hidden_activation, activation, basis, dtype, handle_unknown, handle_missing, on_error : str
+    stratified, adjacency_channel, normalize, center : bool
+    random_state : int, numpy Generator or RandomState, optional
+    n_jobs : int, optional
+    max_memory : int or str, default="1GB"
+        As in `GRNF`, like all above.
 
     Attributes
     ----------
@@ -160,7 +163,12 @@ class ReweightedGRNF(FeatureTransformer):
         Parameters
         ----------
         X : collection of graphs, as in `GRNF.fit`
-        y : array-like, one label or number per graph; shape (n, targets) for several numbers each
+        y : array-like, shape (n_graphs,) or (n_graphs, n_targets)
+            A class or a number for each graph, or several numbers.
+
+        Returns
+        -------
+        self : ReweightedGRNF
         """
         self._fit_samples(X, y)
         return self
@@ -334,7 +342,7 @@ def _checked_scores(scores: npt.ArrayLike) -> FloatArray:
     v = np.asarray(scores, dtype=np.float64)
     if v.ndim != 1 or len(v) == 0 or not np.isfinite(v).all():
         raise ValueError(f"scores must be finite numbers, shape (M,), got shape {v.shape}")
-    # only ratios of scores matter; in units of the largest their squares neither overflow nor vanish
+    # only ratios of scores matter. In units of the largest their squares neither overflow nor vanish
     largest = np.abs(v).max(initial=0.0)
     return v / largest if largest > 0 else v
 

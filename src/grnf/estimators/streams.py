@@ -34,7 +34,7 @@ def embed_stream(
     name: str = "",
     **policies: Any,
 ) -> Iterator[tuple[VectorBlock, list[BadGraph]]]:
-    """Embed a stream of graphs; yield a block of vectors at a time, and its bad graphs.
+    """Embed a stream of graphs. Yield a block of vectors at a time, and its bad graphs.
 
     A block has ids, labels and vectors of its graphs, in the order of the stream, and can be passed to
     `grnf.io.vectors.write_vectors`. The id of a graph is its `graph_id`, or its number. Further columns of a
@@ -43,12 +43,12 @@ def embed_stream(
     Parameters
     ----------
     transformer : GRNF or ReweightedGRNF
-        Fitted; it is not changed.
+        A fitted transformer. It is not changed.
     X : iterable of graphs
-        Of any kind that `GRNF` takes, and `BadGraph` for those that could not be read; or blocks of them, as
+        Of any kind that `GRNF` takes, and `BadGraph` for those that could not be read, or blocks of them, as
         `grnf.io.read_blocks` yields them.
     block_size : int, default=1024
-        Graphs per block, bad ones included; no more are held at once.
+        Graphs per block, bad ones included. No more are held at once.
     start : int, default=0
         Number of the first graph, if the stream continues another one.
     on_error, handle_unknown, handle_missing : optional
@@ -83,7 +83,7 @@ def embed_stream(
 
 
 def _blocks(X: Iterable[Any], block_size: int) -> Iterator[RawBatch | list[Any]]:
-    """Yield the blocks of a stream; single graphs are collected in blocks of that size."""
+    """Yield the blocks of a stream. Single graphs are collected in blocks of that size."""
     waiting: list[Any] = []
     for item in graph_objects(X):
         if isinstance(item, RawBatch | list):

@@ -43,7 +43,7 @@ from grnf.metric import (
     truncation_bias,
 )
 from grnf.metric.bounds import theorem_1
-from grnf.metric.exact import ExactMetric, upper_bound
+from grnf.metric.exact import ExactMetric, upper_bounds
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
 from grnf.metric.quasi import quasi_distances
 from grnf.symmetry import compare_graphs
@@ -102,16 +102,38 @@ class Saved:
     """Objects with `to_json`, and with `_of_text`, which makes such an object from that text."""
 
     def to_json(self) -> str:
-        """Return the fitted object as JSON, from which `from_json` makes the same object."""
+        """Return the fitted object as JSON, from which `from_json` makes the same object.
+
+        Returns
+        -------
+        str
+        """
         raise NotImplementedError
 
     @classmethod
     def _of_text(cls, text: str, name: str, **policies: Any) -> Self:
-        """Make the object; `name` is what errors call the text."""
+        """Make the object. `name` is what errors call the text."""
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted object to a small JSON file that `load` reads."""
+        """Write the fitted object to a small JSON file that `load` reads.
+
+        Parameters
+        ----------
+        path : path
+            Name of the file, such as "grnf.json".
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from grnf import GRNF
+        >>> path = Path(tempfile.mkdtemp()) / "grnf.json"
+        >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCN"])
+        >>> grnf.save(path)
+        >>> bool((GRNF.load(path).transform(["CCO"]) == grnf.transform(["CCO"])).all())
+        True
+        """
         text = self.to_json()
         with atomic_write(path) as file:
             file.write(text)
@@ -123,8 +145,23 @@ class Saved:
         Parameters
         ----------
         path : path
-        **policies : optional
+            The file that `save` wrote. It is checked, and nothing is unpickled.
+        **policies : str, optional
             `handle_unknown` and `handle_missing` of a `GRNF`, instead of the saved ones.
+
+        Returns
+        -------
+        fitted transformer
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from grnf import GRNF
+        >>> path = Path(tempfile.mkdtemp()) / "grnf.json"
+        >>> GRNF(64, random_state=0).fit(["CCO", "CCN"]).save(path)
+        >>> GRNF.load(path, handle_missing="zero").transform(["CCO"]).shape
+        (1, 64)
         """
         with open(path, encoding="utf-8") as file:
             try:
@@ -135,7 +172,26 @@ class Saved:
 
     @classmethod
     def from_json(cls, text: str, **policies: Any) -> Self:
-        """Return the fitted object that `to_json` described; parameters are those of `load`."""
+        """Make the fitted transformer that `to_json` described.
+
+        Parameters
+        ----------
+        text : str
+            The result of `to_json`.
+        **policies : str, optional
+            As in `load`.
+
+        Returns
+        -------
+        fitted transformer
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> text = GRNF(64, random_state=0).fit(["CCO"]).to_json()
+        >>> GRNF.from_json(text).transform(["CCO", "CCN"]).shape
+        (2, 64)
+        """
         return cls._of_text(text, "the text", **policies)
 
 
@@ -157,7 +213,24 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     }
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
-        """Fit, then embed the same graphs. `errors_` has the bad ones."""
+        """Fit, then embed the same graphs. `errors_` has the bad ones.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        y : ignored, except by `ReweightedGRNF`
+        **fit_params : ignored
+
+        Returns
+        -------
+        array, shape (n_graphs, n_components_)
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> GRNF(64, random_state=0).fit_transform(["CCO", "CCN", "c1ccccc1"]).shape
+        (3, 64)
+        """
         samples = self._fit_samples(X, y).embed(self._embedder, self.n_components_, self._dtype)
         self.errors_ = samples.errors
         return with_index(self, samples)
@@ -174,6 +247,13 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Returns
         -------
         array, shape (n_graphs, n_components_)
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCN"])
+        >>> grnf.transform(["OCC", "CCCl"]).shape  # an atom that was not there in fit
+        (2, 64)
         """
         return with_index(self, self.embed(X))
 
@@ -219,6 +299,18 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Only one block is in memory at a time. `grnf.estimators.embed_stream` yields ids, labels and bad
         graphs too.
 
+        Parameters
+        ----------
+        X : iterable of graphs
+            Read only as far as needed, for example ``grnf.io.read_graphs(path)``.
+        block_size : int, default=1024
+            Graphs in a block.
+
+        Yields
+        ------
+        array, shape (block_size, n_components_)
+            The last one may have fewer rows.
+
         Examples
         --------
         >>> from grnf import GRNF
@@ -236,6 +328,17 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """Return the fitted transformer as JSON, from which `from_json` makes the same transformer.
 
         It holds the settings, the attributes of graphs, and the seed from which all coefficients follow.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> text = GRNF(64, random_state=0).fit(["CCO"]).to_json()  # for a database or a message
+        >>> GRNF.from_json(text).seed_
+        0
         """
         check_is_fitted(self)
         kind, params = type(self).__name__, plain_params(self)
@@ -295,7 +398,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _fit_encoded(
         self, encoder: AttributeEncoder, fitted: Settings, samples: Collection | None, y: Any
     ) -> None:
-        """Fit on encoded graphs; without graphs, use what `_fitted_state` returned."""
+        """Fit on encoded graphs. Without graphs, use what `_fitted_state` returned."""
         self.encoder_, self.errors_ = encoder, [] if samples is None else samples.errors
         self.node_width_, self.edge_width_, self.seed_ = (
             fitted[name] for name in ("node_width", "edge_width", "seed")
@@ -308,7 +411,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     @abstractmethod
     def _fit(self, settings: Settings, fitted: Settings, samples: Collection | None, y: Any) -> None:
-        """Fix `_embedder` and `n_components_`; without graphs, from what `_fitted_state` returned."""
+        """Set `_embedder` and `n_components_`, without graphs from what `_fitted_state` returned."""
 
     def _fitted_state(self) -> dict[str, Any]:
         return {"node_width": self.node_width_, "edge_width": self.edge_width_, "seed": self.seed_}
@@ -357,17 +460,63 @@ class FeatureTransformer(GraphTransformer):
     }
 
     def distance(self, g1: Any, g2: Any) -> DistanceEstimate:
-        """Estimate d_P between two graphs of any kind, with error bars."""
+        """Estimate d_P between two graphs of any kind, with error bars.
+
+        Parameters
+        ----------
+        g1, g2 : graphs
+            Of any kind that `fit` takes.
+
+        Returns
+        -------
+        DistanceEstimate
+
+        Examples
+        --------
+        >>> from grnf import ReweightedGRNF
+        >>> from grnf.datasets import make_delaunay
+        >>> graphs, y = make_delaunay(40, random_state=0)
+        >>> grnf = ReweightedGRNF(16, n_candidates=256, random_state=0).fit(graphs, y)
+        >>> grnf.distance(graphs[0], graphs[1]).exact  # no sampling error
+        True
+        """
         z1, z2 = self._vectors([g1, g2])
         return distance(z1, z2, **self._precision())
 
     def kernel(self, g1: Any, g2: Any) -> KernelEstimate:
-        """Estimate kappa_P between two graphs of any kind, with error bars."""
+        """Estimate kappa_P between two graphs of any kind, with error bars.
+
+        Parameters
+        ----------
+        g1, g2 : graphs
+            Of any kind that `fit` takes.
+
+        Returns
+        -------
+        KernelEstimate
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> grnf = GRNF(512, random_state=0).fit(["CCO", "CCCO"])
+        >>> print(f"{grnf.kernel('CCO', 'CCCO'):.2f}")
+        0.73 ± 0.05
+        """
         z1, z2 = self._vectors([g1, g2]) - (0.0 if self.center else self.null_vector())
         return kernel_estimate(z1, z2, **self._precision())
 
     def pairwise_distances(self, X: Any, Y: Any = None) -> FloatArray:
         """Estimate d_P between all graphs of X, or between those of X and of Y: shape (n1, n2).
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        Y : collection of graphs, optional
+            By default X.
+
+        Returns
+        -------
+        array, shape (n1, n2)
 
         Examples
         --------
@@ -379,7 +528,26 @@ class FeatureTransformer(GraphTransformer):
         return pairwise_distances(self._vectors(X), None if Y is None else self._vectors(Y))
 
     def pairwise_kernels(self, X: Any, Y: Any = None) -> FloatArray:
-        """Estimate kappa_P between all graphs of X, or between those of X and of Y: shape (n1, n2)."""
+        """Estimate kappa_P between all graphs of X, or between those of X and of Y: shape (n1, n2).
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        Y : collection of graphs, optional
+            By default X.
+
+        Returns
+        -------
+        array, shape (n1, n2)
+
+        Examples
+        --------
+        >>> from grnf import ReweightedGRNF
+        >>> from grnf.datasets import make_delaunay
+        >>> graphs, y = make_delaunay(40, random_state=0)
+        >>> ReweightedGRNF(16, n_candidates=256, random_state=0).fit(graphs, y).pairwise_kernels(graphs).shape
+        (40, 40)
+        """
         first, second = self._vectors(X), None if Y is None else self._vectors(Y)
         return pairwise_kernels(first, second, null=None if self.center else self.null_vector())
 
@@ -413,7 +581,20 @@ class FeatureTransformer(GraphTransformer):
         return theorem_1(self._map, len(self.encoder_.edge_schema_.columns))
 
     def null_vector(self) -> FloatArray:
-        """Return z(0), the vector of the null graph: zeros if `center`."""
+        """Return z(0), the vector of the null graph: zeros if `center`.
+
+        Returns
+        -------
+        array, shape (n_components_,)
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> grnf = GRNF(64, random_state=0, center=False).fit(["CCO", "CCN"])
+        >>> Z = grnf.transform(["CCO", "CCN"]) - grnf.null_vector()  # as with center=True
+        >>> Z.shape
+        (2, 64)
+        """
         check_is_fitted(self)
         null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])  # whatever its keys
         return np.asarray(Embedder(self._map, self._embedder.schedule)(null)[0])
@@ -458,7 +639,7 @@ class FeatureTransformer(GraphTransformer):
 
 
 def with_index(estimator: Any, samples: Collection) -> FloatArray:
-    """Return vectors; as a dataframe with the index of the graphs if `set_output` asks for pandas."""
+    """Return vectors, as a dataframe with the index of the graphs if `set_output` asks for pandas."""
     if samples.index is None or _get_output_config("transform", estimator)["dense"] != "pandas":
         return samples.vectors
     import pandas as pd  # type: ignore[import-untyped, unused-ignore]
@@ -698,10 +879,27 @@ class GRNF(FeatureTransformer):
         ----------
         X : collection of graphs
             A list (or another iterable, or a `GraphBatch`) of graphs of any kind that `grnf.io.to_raw`
-            knows, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); a batch or data set
+            takes, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); a batch or dataset
             of PyTorch Geometric; or a dataframe of edges with the columns graph_id, source, target, alone
             or as (edges, nodes).
         y : ignored
+
+        Returns
+        -------
+        self : GRNF
+
+        Raises
+        ------
+        GraphError
+            If a graph cannot be used and `on_error` is "raise". The error has the number of the graph.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> from grnf import GRNF
+        >>> grnf = GRNF(64, random_state=0).fit([nx.path_graph(3), nx.cycle_graph(5)])
+        >>> grnf.n_components_, grnf.node_width_
+        (64, 0)
         """
         self._fit_samples(X, y)
         return self
@@ -721,6 +919,7 @@ class GRNF(FeatureTransformer):
         Parameters
         ----------
         g1, g2 : graphs
+            Of any kind that `fit` takes.
         exact : bool, default=False
             Compute the distance of infinitely many hidden channels instead, without sampling; see
             `grnf.metric.exact_distances`. Orders above 3 are left out.
@@ -728,6 +927,10 @@ class GRNF(FeatureTransformer):
             How d_P is estimated. "features": from the vectors. "marginal": theta_H and theta_0 integrated
             out, see `grnf.metric.marginal_distance`. "quasi": in addition, theta_F by quasi-Monte Carlo with
             control variates, with a few percent of the variance.
+
+        Returns
+        -------
+        DistanceEstimate
 
         Examples
         --------
@@ -770,12 +973,28 @@ class GRNF(FeatureTransformer):
             )
 
     def _upper_bound(self, g1: Any, g2: Any) -> float:
-        return upper_bound(self._map, self._batch([g1]), self._batch([g2]))
+        return float(self._upper_bounds([g1], [g2])[0, 0])
+
+    def _upper_bounds(self, X: Any, Y: Any) -> FloatArray:
+        """Return what d_P^2 of all pairs is at most, infinite if it is not known."""
+        return upper_bounds(self._map, self._batch(X), self._batch(Y))
 
     def pairwise_distances(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
         """Estimate d_P between all graphs of X, or between those of X and of Y: shape (n1, n2).
 
         With `exact`, compute the distances of infinitely many hidden channels instead, without sampling.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        Y : collection of graphs, optional
+            By default X.
+        exact : bool, default=False
+            Compute the distances of infinitely many hidden channels instead, without sampling.
+
+        Returns
+        -------
+        array, shape (n1, n2)
 
         Examples
         --------
@@ -793,6 +1012,26 @@ class GRNF(FeatureTransformer):
         """Estimate kappa_P between all graphs of X, or between those of X and of Y: shape (n1, n2).
 
         With `exact`, compute the kernel of infinitely many hidden channels instead, without sampling.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        Y : collection of graphs, optional
+            By default X.
+        exact : bool, default=False
+            Compute the kernel of infinitely many hidden channels instead, without sampling.
+
+        Returns
+        -------
+        array, shape (n1, n2)
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> grnf = GRNF(512, random_state=0).fit(["CCO", "CCCO"])
+        >>> grnf.pairwise_kernels(["CCO", "CCCO"]).round(2)
+        array([[0.73, 0.73],
+               [0.73, 0.75]])
         """
         if not exact:
             return super().pairwise_kernels(X, Y)
@@ -812,6 +1051,10 @@ class GRNF(FeatureTransformer):
         X : collection of graphs, as in `fit`
         start, stop : int
             Multiples of `heads`.
+
+        Returns
+        -------
+        array, shape (n_graphs, stop - start)
 
         Examples
         --------
@@ -839,17 +1082,58 @@ class GRNF(FeatureTransformer):
         Parameters
         ----------
         X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        HiddenSums
+            What `grnf.metric.marginal_kernel` and `grnf.metric.marginal_distance` take.
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> from grnf.metric import marginal_distance
+        >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCCO"])
+        >>> marginal_distance(grnf.hidden_sums(["CCO", "CCCO"])).round(2)
+        array([[0.  , 0.17],
+               [0.17, 0.  ]])
         """
         return HiddenSums.joined(list(self.hidden_sums_chunks(X)))
 
     def hidden_sums_chunks(self, X: Any) -> Iterator[HiddenSums]:
-        """Yield the hidden sums of all graphs, as many hidden samples at a time as `max_memory` allows."""
+        """Yield the hidden sums of all graphs, as many hidden samples at a time as `max_memory` allows.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Yields
+        ------
+        HiddenSums
+            Of all graphs, and some of the hidden samples.
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCCO"])
+        >>> [len(chunk) for chunk in grnf.hidden_sums_chunks(["CCO", "CCCO"])]  # graphs in each
+        [2]
+        """
         return self._embedder.hidden_sums(self._batch(X))
 
     def marginal_kernel(self, X: Any, Y: Any = None) -> FloatArray:
         """Estimate kappa_P between all graphs with theta_H and theta_0 integrated out, shape (n1, n2).
 
         See `grnf.metric.marginal_kernel`. It needs `max_memory` in addition to the graphs and the result.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        Y : collection of graphs, optional
+            By default X.
+
+        Returns
+        -------
+        array, shape (n1, n2)
 
         Examples
         --------
@@ -892,7 +1176,21 @@ class GRNF(FeatureTransformer):
         return {"activation": self.activation, "largest_term": self.largest_term_, "heads": self._map.heads}
 
     def check_params(self) -> None:
-        """Raise a ValueError if `fit` would refuse the parameters for any graphs."""
+        """Raise a ValueError if `fit` would refuse the parameters for any graphs.
+
+        Raises
+        ------
+        ValueError
+            With the parameter, the values that it can have, and the value that it has.
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> GRNF(n_components=-1).check_params()
+        Traceback (most recent call last):
+        ...
+        ValueError: ...
+        """
         self._planned(self._settings(), 0)
 
     def _planned(self, settings: Settings, seed: int) -> FeatureMap:

@@ -124,7 +124,7 @@ class Calibration:
         return np.asarray(SHRINKAGE * mean + (1 - SHRINKAGE) * np.where(count > 0, local, mean))
 
     def half_length(self, places: IntArray, confidence: float) -> FloatArray:
-        """Return half of the length of intervals; infinity if too few graphs were held out."""
+        """Return half of the length of intervals, infinity if too few graphs were held out."""
         rank = int(np.ceil(confidence * (len(self.scores) + 1) - 1e-9))
         if rank > len(self.scores):
             return np.full(len(places), np.inf)
@@ -148,7 +148,7 @@ def margins(values: FloatArray) -> FloatArray:
 
 
 def decision_values(estimator: Any, samples: Any, labels: Any) -> FloatArray:
-    """Return a score of each label, one column each; labels that were not in training come last."""
+    """Return a score of each label, one column each. Labels that were not in training come last."""
     final = getattr(estimator, "estimator_", estimator)
     if hasattr(final, "decision_function"):
         values = np.asarray(estimator.decision_function(samples))
@@ -184,6 +184,24 @@ class Calibrated:
         The distance is the mean to the five nearest training graphs in the space of `JointFeatures`. If new
         graphs come from the distribution of the training graphs, a p-value is at most u with a probability of
         about u. A prediction with a small p-value is an extrapolation. NaN for graphs that cannot be used.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n_graphs,)
+
+        Examples
+        --------
+        >>> from grnf import GRNFRegressor, Graph
+        >>> from grnf.datasets import make_sbm
+        >>> graphs, _ = make_sbm(60, random_state=0)
+        >>> model = GRNFRegressor(n_components=32, random_state=0).fit(graphs, [g.n_edges for g in graphs])
+        >>> star = Graph(12, [(0, leaf) for leaf in range(1, 12)])
+        >>> model.applicability([star]).round(3)  # unlike all training graphs
+        array([0.016])
         """
         near, _ = self._calibrated()
         values: FloatArray = self._for_good(X, lambda _, batch: near.pvalues(near.around(batch)[0]))
@@ -204,7 +222,7 @@ class Calibrated:
         ----------
         graph : graph of any kind
         label : optional
-            The class whose probability is explained; by default the predicted one.
+            The class whose probability is explained. By default the predicted one.
         n_orders : int, default=8
             Pairs of random orders. Each takes 2 (nodes + edges) predictions.
         random_state : int, numpy Generator or RandomState, optional
@@ -246,7 +264,7 @@ class Calibrated:
         )
 
     def _calibrated(self) -> tuple[Neighborhood, Calibration]:
-        """Return the training graphs as vectors, and the calibration; computed in the first call."""
+        """Return the training graphs as vectors, and the calibration. The first call computes them."""
         if not hasattr(self, "calibration_"):
             samples, labels = self._training
             if labels.ndim == 2:
@@ -266,8 +284,8 @@ def checked_confidence(confidence: float) -> float:
 def prediction_table(model: Any, X: Any, confidence: float) -> tuple[dict[str, list[Any]], dict[int, str]]:
     """Return the predictions for graphs by column, None for bad ones, and the reasons of these by row.
 
-    The columns are prediction; probability of each class and set, or lower and upper; applicability, nearest
-    and distance (of the nearest training graph).
+    The columns are the prediction, the probability of each class and the set (or lower and upper),
+    applicability, and the nearest training graph with its distance.
     """
     near, calibration = model._calibrated()
     samples = encode(X, model.encoder_, "skip")

@@ -74,7 +74,7 @@ class Target:
 
     @property
     def positive(self) -> Any:
-        """The positive one of two classes: the larger, unless its name is negative; None for several."""
+        """The positive one of two classes: the larger, unless its name is negative. None for several."""
         if not self.classes or len(self.labels) != 2:
             return None
         low, high = self.labels.tolist()
@@ -108,7 +108,7 @@ def _no_note(text: str) -> None:
 def made_target(
     name: str, labels: Sequence[Any], task: Task = "auto", source: str = "", note: Note = _no_note
 ) -> Target:
-    """Return a target from one label per graph, None for a graph without one; `note` gets messages."""
+    """Return a target from one label per graph, None for a graph without one. `note` gets messages."""
     among_numbers = not any(isinstance(missing_or_value(label, True), str) for label in labels)
     values = [missing_or_value(label, among_numbers) for label in labels]
     rows = np.array([row for row, value in enumerate(values) if value is not None], dtype=np.int64)
@@ -127,7 +127,7 @@ def made_target(
     whole = number and bool(np.all(y == np.round(y)))
     if task == "numbers" and not number:
         raise GraphError(
-            f"labels must be numbers, got for example {kept[0]!r}; --task classes takes them", where=source
+            f"labels must be numbers, got for example {kept[0]!r}", where=source, cure="Use --task classes"
         )
     classes = task == "classes" or (task == "auto" and (whole or not number))
     distinct = len(np.unique(y))
@@ -149,7 +149,7 @@ def made_target(
 
 
 def check_folds(target: Target, folds: int, note: Note = _no_note) -> None:
-    """Refuse a target that cannot be cross-validated; note which classes are rare."""
+    """Refuse a target that cannot be cross-validated. Note which classes are rare."""
     n = len(target.y)
     if n < (folds if target.classes else 2 * folds):
         raise ValueError(f"{n} graphs are too few for {folds} folds")
@@ -157,7 +157,9 @@ def check_folds(target: Target, folds: int, note: Note = _no_note) -> None:
         return
     values, counts = np.unique(target.y, return_counts=True)
     if len(values) < 2:
-        raise GraphError(f"all graphs have the label {values.tolist()[0]!r}; at least two classes are needed")
+        raise GraphError(
+            f"all graphs have the label {values.tolist()[0]!r}, but at least two classes are needed"
+        )
     if target.has_many_classes:
         note(f"grnf: with {len(values):,} classes, the default is nearest neighbors; see --estimator")
     rare = sorted(np.flatnonzero(counts < folds).tolist(), key=lambda row: int(counts[row]))
@@ -179,7 +181,7 @@ def class_scores(
 ) -> dict[str, float]:
     """Return the scores of predictions for one fold.
 
-    `values` has a column of scores for each label. `positive` is the class whose ranks are scored; by default
+    `values` has a column of scores for each label. `positive` is the class whose ranks are scored. By default
     each class against the rest, and the mean over those in the fold. NaN if the fold has one class only.
     """
     areas, precisions = [], []
@@ -198,7 +200,7 @@ def class_scores(
 
 
 def number_scores(y: Any, guess: Any) -> dict[str, float]:
-    """Return the scores of predicted numbers; R2 is NaN if all true ones are equal."""
+    """Return the scores of predicted numbers. R2 is NaN if all true ones are equal."""
     return {
         "R2": float(r2_score(y, guess)) if len(np.unique(y)) > 1 else np.nan,
         "RMSE": float(np.sqrt(np.mean((y - guess) ** 2))),
@@ -301,7 +303,7 @@ class Validation:
         yield "the most frequent class" if classes else "the mean", constant, new_counts
 
     def _splits(self, target: Target) -> Iterator[tuple[Any, Any]]:
-        """Yield training and test rows; the shares of classes are kept if some class is in every fold."""
+        """Yield training and test rows. The shares of classes are kept if some class is in every fold."""
         settings = {"n_splits": self.folds, "n_repeats": self.repeats}
         if self.groups is not None:
             yield from self._grouped(target, self.groups[target.rows])
@@ -322,7 +324,7 @@ class Validation:
 
 
 def made_model(target: Target, settings: Mapping[str, Any]) -> Any:
-    """Return the model for a target; nearest neighbors by default if there are very many classes."""
+    """Return the model for a target: nearest neighbors by default if there are very many classes."""
     estimator = settings["estimator"]
     if estimator == "auto" and target.has_many_classes:
         estimator = make_pipeline(StandardScaler(), KNeighborsClassifier(weights="distance"))

@@ -51,7 +51,7 @@ def model_views(grnf: GRNF) -> dict[str, Any]:
 
 
 def lifted_views(lifts: Any, grnf: GRNF) -> dict[str, Any]:
-    """Return one GRNF map for each list of lifts; `lifts` is None, one lift, a list, or a dict of them."""
+    """Return one GRNF map for each list of lifts. `lifts` is None, one lift, a list, or a dict of them."""
     views = dict(lifts) if isinstance(lifts, Mapping) else {"lifted" if lifts else "plain": lifts or []}
     chains = {str(name): [chain] if isinstance(chain, Lift | str) else chain for name, chain in views.items()}
     steps = [
@@ -70,14 +70,14 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
     """Several feature views of a graph: transformers of graphs under names, fitted together.
 
     Squared distances between the vectors of `transform` are means of those in the views. ``views(graphs)``
-    returns the vectors too; the first call fits.
+    returns the vectors too. The first call fits.
 
     Parameters
     ----------
     n_components : int, default=512
         Length of the vectors in the views of "auto".
     views : "auto", transformer, or dict of transformers, default="auto"
-        "auto": "map", a GRNF map of nodes with degrees, triangles and means of neighbors; and "labels", the
+        "auto": "map", a GRNF map of nodes with degrees, triangles and means of neighbors, and "labels", the
         Weisfeiler-Lehman labels as vectors. A transformer, such as a scikit-learn pipeline of lifts and
         `GRNF`, has `fit` and `transform` from graphs to an array.
     random_state : int, numpy Generator or RandomState, optional
@@ -117,6 +117,17 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         Parameters
         ----------
         X : collection of graphs, as in `GRNF.fit`
+        y : ignored
+
+        Returns
+        -------
+        self : FeatureViews
+
+        Examples
+        --------
+        >>> from grnf.stats import GraphDescriptor
+        >>> list(GraphDescriptor(16, random_state=0).fit(["CCO", "CCN", "CCC"]).views_)
+        ['plain', 'roles', 'size', 'patterns', 'around']
         """
         batch = self._start(X).batch
         for transformer in self.views_.values():
@@ -124,32 +135,89 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the vectors of all views side by side, each divided by the root of the number of views."""
+        """Return the vectors of all views side by side, each divided by the root of the number of views.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n_graphs, n_columns)
+        """
         check_is_fitted(self)
         samples = encode(X, self.encoder_)
         vectors = _side_by_side(self._transformed(samples.batch))
         return with_index(self, replace(samples, vectors=vectors))
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
-        """Fit, then return the vectors of the same graphs."""
+        """Fit, then return the vectors of the same graphs.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        y : ignored
+        **fit_params : ignored
+
+        Returns
+        -------
+        array, shape (n_graphs, n_columns)
+
+        Examples
+        --------
+        >>> from grnf.stats import GraphDescriptor
+        >>> GraphDescriptor(16, random_state=0).fit_transform(["CCO", "CCN", "CCC"]).shape
+        (3, 52)
+        """
         samples = self._start(X)
         return with_index(self, replace(samples, vectors=_side_by_side(self._fitted(samples.batch))))
 
     def __call__(self, graphs: Any) -> FloatArray:
-        """Return an array with a row for each graph; the first call fits."""
+        """Return an array with a row for each graph. The first call fits."""
         return self.transform(graphs) if hasattr(self, "views_") else self.fit_transform(graphs)
 
     def transform_views(self, X: Any, names: Sequence[str] | None = None) -> dict[str, FloatArray]:
-        """Return the vectors of each view, or of some views, by name."""
+        """Return the vectors of each view, or of some views, by name.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        names : sequence of str, optional
+            By default all views.
+
+        Returns
+        -------
+        dict from name to array
+        """
         check_is_fitted(self)
         return self._transformed(encode(X, self.encoder_).batch, names)
 
     def fit_transform_views(self, X: Any, names: Sequence[str] | None = None) -> dict[str, FloatArray]:
-        """Fit, then return the vectors of the same graphs in each view, or in some views."""
+        """Fit, then return the vectors of the same graphs in each view, or in some views.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        names : sequence of str, optional
+            By default all views.
+
+        Returns
+        -------
+        dict from name to array
+        """
         return self._fitted(self._start(X).batch, names)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """Return names for the columns of `transform`: the name of the view, and a number."""
+        """Return names for the columns of `transform`: the name of the view, and a number.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        array of str, shape (n_columns,)
+        """
         check_is_fitted(self)
         views = self._transformed(bare_batch(self.encoder_))
         names = [f"{name}{i}" for name, Z in views.items() for i in range(Z.shape[1])]
@@ -161,7 +229,12 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         return {name: views[name] for name in ("map", "labels")}
 
     def protocol(self) -> dict[str, Any]:
-        """Return what made the vectors, for a report: the transformers as text, and the settings."""
+        """Return what made the vectors, for a report: the transformers as text, and the settings.
+
+        Returns
+        -------
+        dict
+        """
         check_is_fitted(self)
         return {
             "views": {
@@ -176,6 +249,10 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         """Return the fitted views as JSON, from which `from_json` makes the same views.
 
         They must consist of lifts of `grnf.lifts`, `GRNF`, and the views of "auto".
+
+        Returns
+        -------
+        str
         """
         check_is_fitted(self)
         state = {

@@ -81,7 +81,7 @@ class FeatureMap:
     def __post_init__(self) -> None:
         if self.n_components % self.heads:
             raise ValueError(
-                f"n_components must be a multiple of heads, so that every hidden draw has all its heads; "
+                "n_components must be a multiple of heads, so that every hidden sample has all its heads, "
                 f"got n_components={self.n_components} and heads={self.heads}"
             )
 

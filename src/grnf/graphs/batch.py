@@ -94,9 +94,17 @@ class GraphBatch:
     Examples
     --------
     >>> batch = GraphBatch.from_graphs([Graph(2, [(0, 1)]), Graph(3, [])])
-    >>> batch, batch[1]
-    (GraphBatch(2 graphs, 5 nodes, 1 edges, node_width=0, edge_width=0), \
-Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
+    >>> batch
+    GraphBatch(2 graphs, 5 nodes, 1 edges, node_width=0, edge_width=0)
+    >>> batch[1]
+    Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected)
+    >>> batch.take([True, False]), batch.sizes
+    (GraphBatch(1 graphs, 2 nodes, 1 edges, node_width=0, edge_width=0), array([2, 3]))
+    >>> len(batch.channels()), batch.null().sizes
+    (1, array([1]))
+    >>> batch.require_widths(0, 0)  # raises a GraphError for other widths
+    >>> batch.with_used_codes().with_codes_among([], []).sizes  # no categories to remove or add
+    array([2, 3])
     """
 
     node_ptr: IntArray
@@ -137,6 +145,18 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
 
         A graph with no nodes (edges) agrees with any width of node (edge) attributes, so that a molecule
         with a single atom needs no empty array of bonds.
+
+        Parameters
+        ----------
+        graphs : sequence of Graph
+        node_width, edge_width : int, optional
+            Numbers of attributes that graphs must have. By default those of the first graph that has some.
+        caller : str, default="X"
+            Name of the argument, for messages.
+
+        Returns
+        -------
+        GraphBatch
         """
         if any(g.node_keys is not None for g in graphs):
             graphs = _with_common_channels(graphs)
@@ -164,7 +184,17 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
         return int(self.edge_attr.shape[1])
 
     def channels(self, adjacency_channel: bool = True) -> ChannelKeys:
-        """Return the channels of the tensors: numbers, then categories, of edges the adjacency first."""
+        """Return the channels of the tensors: numbers, then categories, of edges the adjacency first.
+
+        Parameters
+        ----------
+        adjacency_channel : bool, default=True
+            As in `GRNF`.
+
+        Returns
+        -------
+        ChannelKeys
+        """
         width = self.edge_width + self.edge_codes.values.shape[1]
         adjacency = [ADJACENCY] if edge_channels(width, adjacency_channel) > width else []
         return ChannelKeys(
@@ -178,7 +208,15 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
         return np.diff(self.node_ptr)
 
     def require_widths(self, node_width: int | None, edge_width: int | None, caller: str = "X") -> None:
-        """Raise a `GraphError` unless the attributes have these widths."""
+        """Raise a `GraphError` unless the attributes have these widths.
+
+        Parameters
+        ----------
+        node_width, edge_width : int or None
+            None: any.
+        caller : str, default="X"
+            Name of the argument, for messages.
+        """
         for item, width, required in (
             ("node", self.node_width, node_width),
             ("edge", self.edge_width, edge_width),
@@ -187,7 +225,16 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
                 raise _width_error(caller, 0, item, width, required)
 
     def take(self, indices: npt.ArrayLike) -> GraphBatch:
-        """Return the graphs of these numbers, in that order, or those where a mask is true."""
+        """Return the graphs of these numbers, in that order, or those where a mask is true.
+
+        Parameters
+        ----------
+        indices : array-like of int or bool
+
+        Returns
+        -------
+        GraphBatch
+        """
         index = positions_of(indices, len(self))
         nodes = ragged_indices(self.node_ptr, index)
         edges = ragged_indices(self.edge_ptr, index)
@@ -205,11 +252,26 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
         )
 
     def with_used_codes(self) -> GraphBatch:
-        """Return the same graphs without the channels of categories that none of them has."""
+        """Return the same graphs without the channels of categories that none of them has.
+
+        Returns
+        -------
+        GraphBatch
+        """
         return replace(self, node_codes=self.node_codes.used(), edge_codes=self.edge_codes.used())
 
     def with_codes_among(self, node_keys: Keys, edge_keys: Keys) -> GraphBatch:
-        """Return the same graphs with these channels of categories in addition to their own."""
+        """Return the same graphs with these channels of categories in addition to their own.
+
+        Parameters
+        ----------
+        node_keys, edge_keys : array of uint64
+            Keys of channels, as in `channels`.
+
+        Returns
+        -------
+        GraphBatch
+        """
         node_codes, edge_codes = self.node_codes, self.edge_codes
         if node_codes.values.shape[1]:
             node_codes = node_codes.among(np.union1d(node_codes.keys, node_keys))
@@ -218,7 +280,12 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
         return replace(self, node_codes=node_codes, edge_codes=edge_codes)
 
     def null(self) -> GraphBatch:
-        """Return 0_g, the graph with one node and a tensor of zeros, with the channels of these graphs."""
+        """Return 0_g, the graph with one node and a tensor of zeros, with the channels of these graphs.
+
+        Returns
+        -------
+        GraphBatch
+        """
         return replace(
             self,
             node_ptr=np.array([0, 1]),
@@ -363,6 +430,15 @@ def check_graphs(
         that has nodes (edges).
     caller : str
         Name of the argument, for messages.
+
+    Returns
+    -------
+    GraphBatch
+
+    Raises
+    ------
+    GraphError
+        If an entry is not a `Graph`, or has attributes of another width. It has the number of the graph.
 
     Examples
     --------

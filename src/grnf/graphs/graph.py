@@ -103,6 +103,15 @@ class Graph:
     def permuted(self, order: npt.ArrayLike) -> Graph:
         """Return the same graph with its nodes in another order: new node i is old node order[i].
 
+        Parameters
+        ----------
+        order : array-like of int, shape (n_nodes,)
+            A permutation of 0 .. n_nodes - 1.
+
+        Returns
+        -------
+        Graph
+
         Examples
         --------
         >>> Graph(3, [(0, 1)]).permuted([2, 0, 1]).edges
@@ -129,6 +138,19 @@ class Graph:
         adjacency_channel : bool, default=True
             Keep the adjacency next to edge attributes. False gives the paper's literal tensor: the
             adjacency is used only if there are no edge attributes.
+
+        Returns
+        -------
+        array, shape (n, n, F)
+
+        Examples
+        --------
+        >>> Graph(2, [(0, 1)], node_attr=[5.0, 6.0]).tensor()[:, :, 0]  # node attributes on the diagonal
+        array([[5., 0.],
+               [0., 6.]])
+        >>> Graph(2, [(0, 1)], node_attr=[5.0, 6.0]).tensor()[:, :, 1]  # adjacency
+        array([[0., 1.],
+               [1., 0.]])
         """
         n, width = self.n_nodes, self.node_width
         values: FloatArray = np.ones((self.n_edges, 1))
@@ -147,6 +169,10 @@ class Graph:
         """Return a networkx graph with the node attribute "x" and the edge attribute "edge_attr".
 
         Both are lists of numbers. The class is `Graph` or `DiGraph`, or a multigraph if an edge is repeated.
+
+        Returns
+        -------
+        networkx graph
 
         Examples
         --------
@@ -172,6 +198,16 @@ class Graph:
 
         An undirected edge becomes two arcs, as PyTorch Geometric stores it, and a self-loop one. Numbers keep
         their double precision. Models usually need ``data.x.float()``.
+
+        Returns
+        -------
+        torch_geometric.data.Data
+
+        Examples
+        --------
+        >>> Graph(3, [(0, 1), (1, 2)], node_attr=[3.0, 4.0, 5.0]).to_pyg().edge_index
+        tensor([[0, 1, 1, 2],
+                [1, 2, 0, 1]])
         """
         import torch
         from torch_geometric.data import Data
@@ -195,7 +231,22 @@ class Graph:
 
 
 def null_graph(node_width: int = 0, edge_width: int = 0) -> Graph:
-    """Return 0_g, the graph with one node and a tensor of zeros, at which the kernel is centered."""
+    """Return 0_g, the graph with one node and a tensor of zeros, at which the kernel is centered.
+
+    Parameters
+    ----------
+    node_width, edge_width : int, default=0
+        Numbers of node and edge attributes.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> null_graph(node_width=2).node_attr
+    array([[0., 0.]])
+    """
     return Graph(1, np.empty((0, 2), dtype=np.int64), np.zeros((1, node_width)), np.zeros((0, edge_width)))
 
 
@@ -247,8 +298,8 @@ def _checked_attributes(values: Any, count: int, field: str, item: str) -> Float
     if bad.any():
         row, column = (int(index[0]) for index in np.nonzero(bad))
         raise GraphError(
-            f"{field}[{row}, {column}] is {array[row, column]}; attributes must be finite: "
-            "drop or impute missing values first"
+            f"{field}[{row}, {column}] must be finite, got {array[row, column]}",
+            cure="Drop or impute missing values first",
         )
     array.setflags(write=False)
     return array

@@ -1,6 +1,6 @@
 """From named columns to numbers: `fit` fixes which columns there are, their widths and their categories.
 
-A column holds numbers of a width, or categories; a `Schema` lists the columns of nodes or edges.
+A column holds numbers of a width, or categories. A `Schema` lists the columns of nodes or edges.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SchemaColumn:
     Parameters
     ----------
     width : int
-        Numbers that each node (edge) gets; a closed list of categories becomes one column of 0 and 1 for each
+        Numbers that each node (edge) gets. A closed list of categories becomes one column of 0 and 1 for each
         of them. 0: the categories are open, each is a channel of its own, known by its key.
     categories : tuple, optional
         The categories of a closed list.
@@ -157,10 +157,10 @@ class _SchemaDraft:
 class AttributeEncoder:
     """Turns graphs with named columns into graphs with channels.
 
-    Columns of numbers and of vectors are not changed; categories become one-hot columns, or in an open
+    Columns of numbers and of vectors are not changed. Categories become one-hot columns, or in an open
     vocabulary `Codes`. What each channel is, its key tells (`grnf.graphs.channels`). The columns
     are in alphabetical order, and so are the categories of each, so that the order of the
-    graphs in `fit` changes nothing; the weight of edges comes first, right after the adjacency. A graph
+    graphs in `fit` changes nothing. The weight of edges comes first, right after the adjacency. A graph
     without weights among others that have them has weights 1.
 
     Parameters
@@ -337,7 +337,7 @@ class AttributeEncoder:
     def with_policies(
         self, handle_unknown: HandleUnknown | None = None, handle_missing: HandleMissing | None = None
     ) -> Self:
-        """Return an encoder of the same columns with other policies; None keeps the policy of this one."""
+        """Return an encoder of the same columns with other policies. None keeps the policy of this one."""
         if handle_unknown is None and handle_missing is None:
             return self
         encoder = type(self)(
@@ -351,7 +351,7 @@ class AttributeEncoder:
         return encoder
 
     def _with_vocabulary(self, before: str) -> Self:
-        """Open a closed vocabulary; an open one cannot be closed, since its categories are not known."""
+        """Open a closed vocabulary. An open one cannot be closed, since its categories are not known."""
         for name in ("node_schema_", "edge_schema_"):
             columns = dict(getattr(self, name).columns)
             for key, column in columns.items():
@@ -408,7 +408,7 @@ class AttributeEncoder:
         return self.node_schema_ if item == "node" else self.edge_schema_
 
     def _encoded(self, batch: RawBatch) -> GraphBatch:
-        """Encode a batch; in a batch with a single graph an error names the node or edge."""
+        """Encode a batch. In a batch with a single graph an error names the node or edge."""
         _check_edges(batch)
         edges, order = _in_order(batch)
         node_attr, node_keys, node_codes = self._channels("node", batch.node_columns, batch.node_ptr)
@@ -489,15 +489,15 @@ class AttributeEncoder:
         if given.categories:
             example = given.categories[0]
             raise GraphError(
-                f"the {field} holds {type(example).__name__} values such as {example!r:.60}; it held numbers "
-                "in fit"
+                f"the {field} must hold numbers, as in fit, got {type(example).__name__} values such as "
+                f"{example!r:.60}"
             )
         if given.categories is not None:  # nothing but missing values
             self._refuse_gaps(np.ones(count, np.bool_), given, count, field, item)
             return np.zeros((count, column.width))
         matrix = given.values.reshape(count, -1 if count else column.width).astype(np.float64)
         if count and matrix.shape[1] != column.width:
-            raise GraphError(f"the {field} has width {matrix.shape[1]}; it had {column.width} in fit")
+            raise GraphError(f"the {field} must have width {column.width}, as in fit, got {matrix.shape[1]}")
         if np.isfinite(matrix).all():
             return matrix.reshape(count, column.width)
         gaps = np.isnan(matrix)
@@ -505,7 +505,7 @@ class AttributeEncoder:
         matrix[gaps] = 0.0
         if np.isinf(matrix).any():
             row = int(np.flatnonzero(np.isinf(matrix).any(axis=1))[0])
-            raise GraphError(f"the {field} is infinite in row {row}; attributes must be finite")
+            raise GraphError(f"the {field} must be finite, but it is infinite in row {row}")
         return matrix
 
     def _codes(self, given: RawColumn | None, count: int, field: str, item: str) -> IntArray:
@@ -513,7 +513,9 @@ class AttributeEncoder:
             return np.full(count, -1)
         if given.categories is None:
             if not np.isnan(given.values.astype(np.float64)).all():
-                raise GraphError(f"the {field} holds numbers; it held categories in fit: write them as text")
+                raise GraphError(
+                    f"the {field} must hold categories, as in fit, got numbers", cure="Write them as text"
+                )
             values = np.full(count, -1)
         else:
             values = given.values
@@ -551,7 +553,7 @@ class AttributeEncoder:
         return one_hot
 
     def _keys(self, item: Item, name: str, given: RawColumn | None) -> Keys:
-        """Return the keys of the categories of a column; those seen before are remembered."""
+        """Return the keys of the categories of a column. Those seen before are remembered."""
         known = self._known_keys.setdefault((item, name), {})
         if len(known) > MOST_REMEMBERED:
             known.clear()
@@ -601,7 +603,7 @@ def _check_edges(batch: RawBatch) -> None:
 
 
 def _in_order(batch: RawBatch) -> tuple[IntArray, IntArray | None]:
-    """Sort the edges of each graph, each undirected one with its smaller end first; also return the order."""
+    """Sort the edges of each graph, each undirected one with its smaller end first. Also return the order."""
     edges, counts = batch.edges, np.diff(batch.edge_ptr)
     undirected = np.repeat(~batch.directed, counts)
     turned = undirected & (edges[:, 0] > edges[:, 1])

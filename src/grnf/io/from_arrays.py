@@ -21,7 +21,7 @@ __all__ = ["as_numbers", "batch_from_matrices", "checked_arcs", "is_symmetric", 
 def merged_arcs(batch: RawBatch) -> RawBatch:
     """Return graphs that list an undirected edge in both directions, with each edge once.
 
-    If every arc has its reverse with equal attributes, a graph is undirected; otherwise it is directed.
+    If every arc has its reverse with equal attributes, a graph is undirected. Otherwise it is directed.
     """
     arcs, n_nodes, n_arcs = batch.edges, np.diff(batch.node_ptr), np.diff(batch.edge_ptr)
     owner = np.repeat(np.arange(len(batch)), n_arcs)
@@ -44,7 +44,7 @@ def merged_arcs(batch: RawBatch) -> RawBatch:
 
 
 def _comparable(column: RawColumn) -> Iterable[npt.NDArray[Any]]:
-    """Return the numbers of a column, one array per entry; values that graphs disagree about as codes."""
+    """Return the numbers of a column, one array per entry. Values on which graphs disagree become codes."""
     values = column.values
     if column.is_mixed:
         values = np.unique([repr(value) for value in values.tolist()], return_inverse=True)[1]
@@ -85,7 +85,7 @@ def is_symmetric(arcs: IntArray, values: FloatArray) -> bool:
 def batch_from_matrices(matrices: Sequence[Any]) -> RawBatch:
     """Convert adjacency matrices of numpy, torch and scipy.sparse.
 
-    Entry 0 of a dense matrix means no edge; every stored entry of a sparse matrix is an edge, also a stored
+    Entry 0 of a dense matrix means no edge. Every stored entry of a sparse matrix is an edge, also a stored
     0, and an entry stored twice represents the sum, as in scipy. A diagonal entry is a self-loop. A symmetric
     matrix is an undirected graph. If any entry is not 1, the entries are the edge column "weight".
 
@@ -118,8 +118,9 @@ def _arcs_of_entries(n: int, rows: Any, columns: Any, values: Any) -> RawGraph:
     if not np.isfinite(weights).all():
         entry = int(np.flatnonzero(~np.isfinite(weights))[0])
         raise GraphError(
-            f"entry [{rows[entry]}, {columns[entry]}] of the adjacency matrix is {weights[entry]}, which "
-            "is not a weight; use 0 for no edge"
+            f"entry [{rows[entry]}, {columns[entry]}] of the adjacency matrix must be finite, got "
+            f"{weights[entry]}",
+            cure="Use 0 for no edge",
         )
     arcs = np.column_stack([rows, columns]).astype(np.int64)
     return RawGraph(n, arcs, {}, {"weight": weights} if (weights != 1).any() else {})

@@ -1,6 +1,6 @@
 """Molecules: RDKit objects and SMILES strings.
 
-RDKit's Python objects of atoms and bonds cost microseconds each, and several calls; the binary form of a
+RDKit's Python objects of atoms and bonds cost microseconds each, and several calls. The binary form of a
 molecule is one call. It is the format of RDKit's own pickles: a head, then for each atom its number, flags,
 and bytes for what is not usual, then the bonds likewise, and the rings as lists of atoms. `_Walk` reads all
 molecules in parallel, atom by atom. `_can_decode` first compares it with RDKit's calls on unusual molecules.
@@ -53,7 +53,7 @@ UNUSUAL = (
 
 
 def batch_from_smiles(smiles: Sequence[str], *, standardize: bool = False, stereo: bool = False) -> RawBatch:
-    """Read SMILES strings with RDKit; invalid ones are bad graphs of the batch.
+    """Read SMILES strings with RDKit. Invalid ones are bad graphs of the batch.
 
     Parameters are those of `batch_from_molecules`. The graph column "smiles" has the strings unchanged.
 
@@ -111,7 +111,7 @@ def batch_from_molecules(mols: Sequence[Any], *, standardize: bool = False, ster
 
 
 def standardized(mol: Any) -> Any:
-    """Return the largest organic fragment of a molecule, neutralized; its name stays."""
+    """Return the largest organic fragment of a molecule, neutralized. Its name stays."""
     with quiet_rdkit(), _valid_molecule():
         chooser, uncharger = _standardizers()
         parent = uncharger.uncharge(chooser.choose(mol))
@@ -177,7 +177,7 @@ def _with_stereo(batch: RawBatch, mols: Sequence[Any]) -> RawBatch:
     chirality, isotope, stereo = [], [], []
     for original in mols:
         mol = Mol(original)
-        with suppress(RuntimeError):  # of a molecule with too many symmetries; centers found so far stay
+        with suppress(RuntimeError):  # of a molecule with too many symmetries. Centers found so far stay
             AssignCIPLabels(mol, maxRecursiveIterations=MOST_ITERATIONS)
         atoms = list(mol.GetAtoms())
         chirality += [_label(atom) for atom in atoms]
@@ -212,7 +212,7 @@ def _converted(mols: Sequence[Any]) -> RawBatch:
 
 
 def raw_from_mol(mol: Any) -> RawGraph:
-    """Convert one RDKit molecule with all its atoms by calls; columns as in `batch_from_molecules`."""
+    """Convert one RDKit molecule with all its atoms by calls. Columns as in `batch_from_molecules`."""
     atoms = [mol.GetAtomWithIdx(index) for index in range(mol.GetNumAtoms())]
     bonds = [mol.GetBondWithIdx(index) for index in range(mol.GetNumBonds())]
     edges = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds]
@@ -273,7 +273,7 @@ def smiles_of_mol_block(block: str) -> str:
 
 @contextmanager
 def quiet_rdkit(smiles: str | None = None) -> Iterator[Any]:
-    """Give the module rdkit.Chem, which logs nothing meanwhile; `smiles` is for the error without it."""
+    """Give the module rdkit.Chem, which logs nothing meanwhile. `smiles` is for the error without it."""
     try:
         from rdkit import Chem, rdBase
     except ImportError:
@@ -289,7 +289,7 @@ def quiet_rdkit(smiles: str | None = None) -> Iterator[Any]:
 def smiles_from_raw(graph: RawGraph) -> tuple[str, list[int]]:
     """Return the SMILES of a graph whose columns make a molecule, and the order in which it has the nodes.
 
-    The graph must have the columns symbol of nodes and type of edges of `raw_from_mol`; charge and hydrogens
+    The graph must have the columns symbol of nodes and type of edges of `raw_from_mol`. Charge and hydrogens
     are optional. Without hydrogens the usual valences decide.
 
     Examples
@@ -408,7 +408,7 @@ def _same(first: RawGraph, second: RawGraph) -> bool:
 
 
 def _decoded(mols: Sequence[Any], places: list[int]) -> tuple[list[int], RawBatch]:
-    """Decode the molecules at these places, if possible; return the places of those that were decoded."""
+    """Decode the molecules at these places, if possible. Return the places of those that were decoded."""
     if not places:
         return [], RawBatch.empty()
     own = [mols[place] for place in places]

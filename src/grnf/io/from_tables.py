@@ -29,16 +29,21 @@ def graphs_from_tables(
     """Make graphs from a table with one row per edge and, optionally, one with a row per node.
 
     All other columns are attributes. Graphs come in the order in which their ids first appear, in the table
-    of nodes (if there is one) before that of edges; `RawGraph.graph_id` has the id as text. Without a table
+    of nodes (if there is one) before that of edges. `RawGraph.graph_id` has the id as text. Without a table
     of nodes, the nodes are those that edges name.
 
     Parameters
     ----------
     edges, nodes : dataframe of pandas, polars, pyarrow or any other library that narwhals supports
     graph_id, source, target, node : str
-        Columns with the id of the graph (in both tables; None: they are one graph), the two ends of an edge
+        Columns with the id of the graph (in both tables, None if they are one graph), the two ends of an edge
         (in `edges`) and the id of a node (in `nodes`). Ids of nodes may repeat from graph to graph.
     directed : bool, default=False
+
+    Returns
+    -------
+    RawBatch
+        A sequence of `RawGraph` that every estimator and function takes.
 
     Examples
     --------
@@ -117,7 +122,7 @@ def molecules_from_table(frame: Any) -> RawBatch | None:
 
 
 def column_names(table: Any) -> list[Any] | None:
-    """Return the names of the columns of a dataframe or pyarrow Table; None for other objects."""
+    """Return the names of the columns of a dataframe or pyarrow Table, or None for other objects."""
     names = getattr(table, "column_names", None)  # the columns of a pyarrow Table are its data
     if names is None and hasattr(table, "__getitem__"):
         names = getattr(table, "columns", None)
@@ -145,7 +150,7 @@ class _Table:
         absent = [key for key in keys if key not in table.columns]
         if absent:
             raise GraphError(
-                f"{name} has no column {absent[0]!r}; its columns are {', '.join(map(str, table.columns))}"
+                f"{name} has no column {absent[0]!r}. Available: {', '.join(map(str, table.columns))}"
             )
         self.name, self.nw = name, nw
         self.ids = [self._identifiers(key, table[key].to_list()) for key in keys]

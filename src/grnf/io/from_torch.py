@@ -32,7 +32,10 @@ def batch_from_pyg(graphs: Sequence[Any]) -> RawBatch:
     """
     for kind in set(map(type, graphs)):
         if hasattr(kind, "to_data_list"):
-            raise GraphError("a Batch holds several graphs; pass it alone, or batch.to_data_list()")
+            raise GraphError(
+                "must be one graph, got a Batch of several",
+                cure="Pass the Batch alone, or batch.to_data_list()",
+            )
         if hasattr(kind, "node_types"):
             raise GraphError("a graph with several types of nodes must be made one by to_homogeneous()")
     stores = [data.to_dict() for data in graphs]
@@ -47,7 +50,7 @@ def batch_from_pyg(graphs: Sequence[Any]) -> RawBatch:
 
 
 def batch_from_dicts(graphs: Sequence[Mapping[str, Any]]) -> RawBatch:
-    """Convert dictionaries of arrays with the names of PyTorch Geometric; edge_index is required.
+    """Convert dictionaries of arrays with the names of PyTorch Geometric. `edge_index` is required.
 
     node_feat and edge_feat are other names of x and edge_attr.
 
@@ -149,7 +152,7 @@ def _is_uniform(tensors: list[Any], counts: IntArray) -> bool:
 
 
 def _stacked(tensors: Sequence[Any], name: str, axis: int = 0) -> npt.NDArray[Any]:
-    """Concatenate tensors; numpy concatenates arrays."""
+    """Concatenate tensors or numpy arrays."""
     torch = sys.modules.get("torch")
     if torch is None or not all(hasattr(tensor, "detach") for tensor in tensors):
         return np.concatenate([as_numbers(tensor, name) for tensor in tensors], axis=axis)

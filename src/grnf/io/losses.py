@@ -84,7 +84,7 @@ def count_losses(
     reorder: Callable[[RawGraph], RawGraph] | None,
     output: str,
 ) -> Counter[str]:
-    """Compare graphs with the same graphs read back; count for each kind of loss the graphs that have it."""
+    """Compare graphs with the same graphs read back. Count for each kind of loss the graphs that have it."""
     lost: Counter[str] = Counter()
     for one, two in zip_longest(before, after):
         if one is None or two is None:

@@ -1,7 +1,7 @@
 """Graphs of every library: which kind an object is, and the converter of its kind.
 
 `to_batch` converts a list of objects, `to_raw` one object. Each kind has one converter, from a list of
-objects to a `RawBatch`; those of networkx, igraph and rustworkx are here. The kind of an object follows from
+objects to a `RawBatch`. Those of networkx, igraph and rustworkx are here. The kind of an object follows from
 the names of its class and of the modules of its class, so no library is imported to find out.
 """
 
@@ -110,7 +110,7 @@ def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X
 
 
 def _converted(convert: Converter, graphs: list[Any]) -> RawBatch:
-    """Convert graphs of the same kind; whatever their library raises becomes a `GraphError`."""
+    """Convert graphs of the same kind. Whatever their library raises becomes a `GraphError`."""
     try:
         return convert(graphs)
     except GraphError:
@@ -125,11 +125,20 @@ def to_raw(graph: Any) -> RawGraph:
     Parameters
     ----------
     graph : object
-        A `Graph` or `RawGraph`; a networkx, igraph or rustworkx graph; a PyTorch Geometric `Data`; an
-        adjacency matrix (numpy, scipy sparse, torch); an RDKit molecule; a SMILES string; a tuple
-        (edge_index, x, edge_attr) or a dictionary of these arrays; a dataframe of its edges with the columns
-        source and target, alone or as (edges, nodes); or an object whose method `__grnf_graph__` returns a
-        `Graph`. Attributes without a name are the columns "x" of nodes, "edge_attr" of edges.
+        One of these:
+
+        - a `Graph` or `RawGraph`, or an object whose method `__grnf_graph__` returns a `Graph`,
+        - a networkx, igraph or rustworkx graph, or a PyTorch Geometric `Data`,
+        - an RDKit molecule or a SMILES string,
+        - an adjacency matrix (numpy, scipy sparse, torch),
+        - a tuple (edge_index, x, edge_attr) or a dictionary of these arrays,
+        - a dataframe of its edges with the columns source and target, alone or as (edges, nodes).
+
+        Attributes without a name are the columns "x" of nodes, "edge_attr" of edges.
+
+    Returns
+    -------
+    RawGraph
 
     Examples
     --------
@@ -143,7 +152,7 @@ def to_raw(graph: Any) -> RawGraph:
 
 
 def iter_raw(graphs: Any, *, caller: str = "X") -> Iterator[RawGraph]:
-    """Convert a collection of graphs one after the other; kinds may be mixed.
+    """Convert a collection of graphs one after the other. Kinds may be mixed.
 
     Parameters
     ----------
@@ -170,7 +179,7 @@ def iter_raw(graphs: Any, *, caller: str = "X") -> Iterator[RawGraph]:
 def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
     """Return the graphs of a collection one by one, not converted, or raise a `GraphError`.
 
-    A dataframe with the columns graph_id, source, target is a table of edges; with a table of nodes it is the
+    A dataframe with the columns graph_id, source, target is a table of edges. With a table of nodes it is the
     pair (edges, nodes). A dataframe with a SMILES column is a table of molecules. The batches of a PyTorch
     Geometric DataLoader are taken apart.
 
@@ -190,8 +199,9 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
         if graphs.ndim == 3 or (graphs.ndim == 1 and getattr(graphs.dtype, "kind", "?") in "OUT"):
             return list(graphs)
         raise GraphError(
-            f"{caller} has shape {tuple(graphs.shape)}; an array of graphs has shape (n_graphs, n, n), or is "
-            "a one-dimensional array of objects. One adjacency matrix goes into a list: [matrix]"
+            f"{caller} must have shape (n_graphs, n, n), or be a one-dimensional array of objects, got shape "
+            f"{tuple(graphs.shape)}",
+            cure="Put one adjacency matrix into a list: [matrix]",
         )
     if "torch_geometric" in roots and hasattr(graphs, "to_data_list"):
         return list(graphs.to_data_list())
@@ -205,8 +215,9 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
             return molecules
         raise GraphError(
             f"{caller} is a dataframe without a SMILES column and without the columns {', '.join(KEYS)} of a "
-            "table of edges; pass the column that holds graphs or SMILES strings, or name the columns in "
-            "grnf.io.graphs_from_tables. The edges of a single graph go into a list: [edges]"
+            "table of edges",
+            cure="Pass the column that holds graphs or SMILES strings, or name the columns in "
+            "grnf.io.graphs_from_tables. Put the edges of a single graph into a list: [edges]",
         )
     if isinstance(graphs, Iterable) and not isinstance(graphs, NOT_COLLECTIONS):
         return graphs
@@ -216,7 +227,7 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
 
 
 def _graphs_of_loader(loader: Any) -> Iterator[Any]:
-    """Yield the graphs of a DataLoader; rows of the result have the order in which it gives them."""
+    """Yield the graphs of a DataLoader. Rows of the result have the order in which it gives them."""
     if type(loader.sampler).__name__ == "RandomSampler":
         warnings.warn(
             "the DataLoader shuffles, so the rows are in an order of their own. Pass shuffle=False, or "
@@ -229,7 +240,7 @@ def _graphs_of_loader(loader: Any) -> Iterator[Any]:
 
 
 def listed_graphs(graphs: Any, *, caller: str = "X") -> Any:
-    """Return a collection as a list of graphs, or as the batch that it is; there must be some.
+    """Return a collection as a list of graphs, or as the batch that it is. There must be some.
 
     Examples
     --------
@@ -256,7 +267,7 @@ def batch_from_graphs(graphs: Sequence[Graph | RawGraph]) -> RawBatch:
 def batch_from_networkx(graphs: Sequence[Any]) -> RawBatch:
     """Convert networkx graphs, directed or not, also multigraphs.
 
-    Every attribute of nodes and of edges becomes a column; it is missing for nodes and edges that lack it.
+    Every attribute of nodes and of edges becomes a column. It is missing for nodes and edges that lack it.
     Nodes are numbered in the order of ``graph.nodes``. A repeated edge is listed repeatedly.
 
     Examples
@@ -374,7 +385,7 @@ def batch_from_rustworkx(graphs: Sequence[Any]) -> RawBatch:
     """Convert rustworkx graphs.
 
     Payloads that are dictionaries give named columns. A payload that is a single number is the weight of an
-    edge; other payloads are the columns "x" of nodes and "edge_attr" of edges. None is not a payload, nor is
+    edge. Other payloads are the columns "x" of nodes and "edge_attr" of edges. None is not a payload, nor is
     the index of the node itself, which rustworkx stores when it reads an adjacency matrix.
     """
     return _batch_of_rows(map(_rows_of_rustworkx, graphs), [hasattr(graph, "successors") for graph in graphs])
@@ -392,7 +403,7 @@ def _rows_of_rustworkx(graph: Any) -> Parts:
 
 
 def _rows_of_payloads(payloads: Sequence[Any], number: str, other: str) -> list[Attributes]:
-    """Return payloads of a graph as dictionaries; `number` and `other` name those that are not."""
+    """Return payloads of a graph as dictionaries. `number` and `other` name those that are not."""
     if all(payload is None or isinstance(payload, Mapping) for payload in payloads):
         return [payload or {} for payload in payloads]
     column = as_column(payloads)
@@ -420,7 +431,7 @@ def _batch_from_unknown(graphs: Sequence[Any]) -> RawBatch:
         hint = (
             ". A dataframe is a table: see grnf.io.graphs_from_tables, or .to_numpy() for an adjacency matrix"
         )
-    raise GraphError(f"no graph can be made of {_type_name(graph)}; accepted are {ACCEPTED}{hint}")
+    raise GraphError(f"{_type_name(graph)} cannot be converted to a graph. Accepted: {ACCEPTED}{hint}")
 
 
 BY_CLASS: dict[type | tuple[type, ...], Converter] = {

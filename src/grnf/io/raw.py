@@ -88,6 +88,11 @@ class RawGraph:
         Label or target of the graph.
     graph_columns : mapping from name to value
         Other values of the graph's table row; they stay with the graph and do not enter its vector.
+
+    Examples
+    --------
+    >>> RawGraph(2, np.array([[0, 1]]), node_columns={"element": np.array(["C", "O"], object)}, graph_id="CO")
+    RawGraph(n_nodes=2, n_edges=1, node_columns=['element'], edge_columns=[], undirected)
     """
 
     n_nodes: int
@@ -109,7 +114,7 @@ class RawGraph:
 
 @dataclass(frozen=True)
 class BadGraph:
-    """Stands for a graph that could not be read, so that output rows stay aligned with input graphs.
+    r"""Stands for a graph that could not be read, so that output rows stay aligned with input graphs.
 
     Parameters
     ----------
@@ -121,6 +126,17 @@ class BadGraph:
         The position, what is wrong, and what to do.
     graph_columns : mapping from name to value
         As in `RawGraph`, as far as they could be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from grnf.io import read_graphs
+    >>> path = Path(tempfile.mkdtemp()) / "molecules.smi"
+    >>> _ = path.write_text("CCO ethanol\nC(C unclosed\n")
+    >>> good, bad = read_graphs(path, on_error="yield")
+    >>> bad.graph_id, bad.index
+    ('unclosed', 1)
     """
 
     graph_id: str | None
@@ -154,7 +170,7 @@ def checked_raw(
 
 
 def raw_from_graph(graph: Graph | RawGraph) -> RawGraph:
-    """Return a `Graph` with its unnamed attributes as columns "x" and "edge_attr"; a `RawGraph` unchanged."""
+    """Return a `RawGraph`, in which the attributes of a `Graph` are columns "x" and "edge_attr"."""
     if isinstance(graph, RawGraph):
         return graph
     if not isinstance(graph, Graph):
@@ -178,12 +194,12 @@ class RawColumn:
     Parameters
     ----------
     values : array
-        Numbers, shape (n,) or (n, width), NaN if missing; or codes of categories, shape (n,), -1 if missing.
+        Numbers, shape (n,) or (n, width), NaN if missing, or codes of categories, shape (n,), -1 if missing.
         If graphs disagree about what the column holds, an object array of their values, shape (n,).
     categories : sequence, optional
-        The categories of the codes; None for numbers and for objects.
+        The categories of the codes, or None for numbers and for objects.
     absent : array of bool, shape (n_graphs,), optional
-        Graphs that do not have this column; None if all have it. Their entries are missing.
+        Graphs that do not have this column, or None if all have it. Their entries are missing.
     """
 
     values: npt.NDArray[Any]
@@ -235,7 +251,7 @@ class RawBatch:
     y : sequence
         Labels or targets, None if a graph has none.
     bad : mapping from int to str
-        Positions and reasons of graphs that could not be read; they have no nodes.
+        Positions and reasons of graphs that could not be read. They have no nodes.
     graph_columns : mapping from name to sequence
         Other values that a table has for each graph, None if one is missing.
 
@@ -262,7 +278,7 @@ class RawBatch:
 
     @classmethod
     def of(cls, graphs: Sequence[RawGraph]) -> RawBatch:
-        """Concatenate graphs; a `GraphError` states what is inconsistent, but not in which graph."""
+        """Concatenate graphs. A `GraphError` states what is inconsistent, but not in which graph."""
         edges = [_edges(raw) for raw in graphs]
         n_nodes, n_edges = [raw.n_nodes for raw in graphs], [len(each) for each in edges]
         return cls(
@@ -363,7 +379,7 @@ def failures(
 
 
 def sized(blocks: Iterable[RawBatch | list[Any]], size: int) -> Iterator[RawBatch | list[Any]]:
-    """Cut blocks of any sizes into blocks of the given size; the last one may be smaller."""
+    """Cut blocks of any sizes into blocks of the given size. The last one may be smaller."""
     waiting: list[RawBatch | list[Any]] = []
     have = 0
     for block in blocks:
@@ -423,7 +439,7 @@ def concatenated(batches: Sequence[RawBatch]) -> RawBatch:
 
 
 def joined(parts: Sequence[tuple[Sequence[int], RawBatch]], count: int, bad: Mapping[int, str]) -> RawBatch:
-    """Return `count` graphs: those of the parts at the given positions; all others must be in `bad`."""
+    """Return `count` graphs: those of the parts at the given positions. All others must be in `bad`."""
     if len(parts) == 1 and len(parts[0][0]) == count and not bad:
         return parts[0][1]
     places = [place for own, _ in parts for place in own]
@@ -436,7 +452,7 @@ def joined(parts: Sequence[tuple[Sequence[int], RawBatch]], count: int, bad: Map
 def _concatenated_columns(
     columns: Sequence[Mapping[str, RawColumn]], counts: Sequence[IntArray], item: str
 ) -> dict[str, RawColumn]:
-    """Return the columns of several batches; a batch may lack some of them."""
+    """Return the columns of several batches. A batch may lack some of them."""
     return {
         name: _concatenated_column([own.get(name) for own in columns], counts, f"{item} column {name!r}")
         for name in dict.fromkeys(chain.from_iterable(columns))
@@ -474,7 +490,7 @@ def _concatenated_column(
 
 
 def _edges(raw: RawGraph) -> IntArray:
-    """Return the edges as pairs of integers; the encoder checks that they name existing nodes."""
+    """Return the edges as pairs of integers. The encoder checks that they name existing nodes."""
     edges = raw.edges
     if type(raw.n_nodes) is int and type(edges) is np.ndarray and edges.dtype == np.int64 and edges.ndim == 2:
         return edges if edges.shape[1] == 2 else Graph(raw.n_nodes, edges).edges
@@ -491,7 +507,7 @@ def _columns(of_graphs: list[Columns], counts: list[int], item: str) -> dict[str
 
 
 def column_of_arrays(given: Sequence[Any], counts: Sequence[int], title: str) -> RawColumn:
-    """Return the column that has an array per graph; None if a graph does not have it.
+    """Return the column that has an array per graph, or None if a graph does not have it.
 
     Graphs whose entries are all missing agree with numbers and with categories.
     """

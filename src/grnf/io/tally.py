@@ -119,7 +119,7 @@ class Targets:
             self.others += 1
 
     def report(self) -> dict[str, Any] | None:
-        """Return classes or a range of numbers, or both if either may be meant; None without labels.
+        """Return classes or a range of numbers, or both if either may be meant, or None without labels.
 
         Texts are classes, and so are few values, or whole numbers that occur twice or more on average. Other
         numbers are numbers, and so are many whole ones.

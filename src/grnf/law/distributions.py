@@ -34,6 +34,17 @@ class OrderLaw(ABC):
     """A probability distribution on the orders k = 1, 2, ...
 
     A subclass defines `probability`, and sets `full_support` if every order has a positive probability.
+
+    Examples
+    --------
+    >>> class Even(OrderLaw):
+    ...     def probability(self, k):
+    ...         return 0.5 ** (k // 2) if k % 2 == 0 else 0.0
+    >>> law = Even()
+    >>> law.probability(2), law.mass([1, 2, 3, 4]), law.quantile(np.array([0.1, 0.6]))
+    (0.5, 0.75, array([2, 4]))
+    >>> OrderLaw.from_config(Categorical({1: 0.5, 2: 0.5}).to_config())
+    Categorical({1: 0.5, 2: 0.5})
     """
 
     full_support: bool = False
@@ -41,15 +52,38 @@ class OrderLaw(ABC):
 
     @abstractmethod
     def probability(self, k: int) -> float:
-        """Return p(k)."""
+        """Return p(k).
+
+        Parameters
+        ----------
+        k : int
+
+        Returns
+        -------
+        float
+        """
 
     def to_config(self) -> dict[str, Any]:
-        """Return the distribution as plain JSON values, for `OrderLaw.from_config`."""
+        """Return the distribution as plain JSON values, for `OrderLaw.from_config`.
+
+        Returns
+        -------
+        dict
+        """
         raise unsaved(self)
 
     @staticmethod
     def from_config(config: Mapping[str, Any]) -> OrderLaw:
-        """Make the distribution again from what `to_config` returned."""
+        """Make the distribution again from what `to_config` returned.
+
+        Parameters
+        ----------
+        config : dict
+
+        Returns
+        -------
+        OrderLaw
+        """
         kind = config.get("law")
         if kind == "categorical":
             return Categorical({int(k): float(p) for k, p in config["probabilities"].items()})
@@ -60,11 +94,28 @@ class OrderLaw(ABC):
         raise ValueError(f"unknown order distribution: {kind!r}")
 
     def mass(self, orders: Iterable[int]) -> float:
-        """Return P(K), the probability that k lies in `orders`."""
+        """Return P(K), the probability that k lies in `orders`.
+
+        Parameters
+        ----------
+        orders : iterable of int
+
+        Returns
+        -------
+        float
+        """
         return math.fsum(self.probability(k) for k in _checked_orders(orders))
 
     def restricted_to(self, orders: Iterable[int]) -> Restricted:
         """Return the law of k given that k lies in `orders`: the proposal of the bounded-order map.
+
+        Parameters
+        ----------
+        orders : iterable of int
+
+        Returns
+        -------
+        OrderLaw
 
         Examples
         --------
@@ -74,7 +125,17 @@ class OrderLaw(ABC):
         return Restricted(self, orders)
 
     def quantile(self, uniform: FloatArray) -> IntArray:
-        """Return the orders at these points of the distribution function, which lie in [0, 1)."""
+        """Return the orders at these points of the distribution function, which lie in [0, 1).
+
+        Parameters
+        ----------
+        uniform : array
+            Numbers in [0, 1).
+
+        Returns
+        -------
+        array of int
+        """
         largest = float(np.max(uniform, initial=0.0))
         orders: list[int] = []
         cumulative: list[float] = []
@@ -121,7 +182,7 @@ class Categorical(OrderLaw):
             raise ValueError(f"probabilities must be >= 0, got {dict(values)}")
         total = math.fsum(values.values())
         if abs(total - 1) > 1e-9:
-            raise ValueError(f"probabilities must sum to 1; {dict(values)} sums to {total:.6g}")
+            raise ValueError(f"probabilities must sum to 1, got {dict(values)}, which sum to {total:.6g}")
         self.probabilities = {k: p for k, p in values.items() if p > 0}
 
     def probability(self, k: int) -> float:  # noqa: D102
@@ -136,6 +197,11 @@ class Categorical(OrderLaw):
 
 class ShiftedPoisson(OrderLaw):
     """k = 1 + Poisson(rate): every order has positive probability, so Theorem 1 applies.
+
+    Parameters
+    ----------
+    rate : float
+        The mean of k is 1 + rate.
 
     Examples
     --------
@@ -193,7 +259,7 @@ def as_order_law(orders: OrderLaw | Mapping[int, float] | tuple[float, ...]) -> 
     if isinstance(orders, Mapping):
         return Categorical(orders)
     raise ValueError(
-        f"orders must be a dict {{order: probability}} or a law of grnf.law, got {orders!r}. "
+        f"orders must be a dict {{order: probability}} or a distribution of grnf.law, got {orders!r}. "
         "For one order k alone write {k: 1.0}."
     )
 
@@ -218,6 +284,21 @@ class CoefficientLaw(ABC):
     """The distribution of the coefficients of a feature, given its order.
 
     A subclass defines `sample`. It also sets `full_support` if its density is positive everywhere.
+
+    Examples
+    --------
+    >>> class Signs(CoefficientLaw):
+    ...     def sample(self, normal, uniform):
+    ...         return np.sign(normal)
+    >>> from grnf import GRNF
+    >>> from grnf.law import ParameterLaw
+    >>> law = ParameterLaw((2 / 3, 1 / 3), coefficients=Signs())
+    >>> GRNF(8, orders=law, random_state=0).fit_transform(["CCO"]).shape
+    (1, 8)
+    >>> Signs().sample(np.array([0.3, -1.2]), np.array([0.5, 0.5]))
+    array([ 1., -1.])
+    >>> CoefficientLaw.from_config(Gaussian(2.0).to_config())
+    Gaussian(2)
     """
 
     full_support: bool = False
@@ -236,15 +317,33 @@ class CoefficientLaw(ABC):
             Standard normal numbers, the last axis running over features. The method may overwrite them.
         uniform : array, shape (m,)
             One uniform number in [0, 1) per feature.
+
+        Returns
+        -------
+        array, of the shape of `normal`
         """
 
     def to_config(self) -> dict[str, Any]:
-        """Return the distribution as plain JSON values."""
+        """Return the distribution as plain JSON values.
+
+        Returns
+        -------
+        dict
+        """
         raise unsaved(self)
 
     @staticmethod
     def from_config(config: Mapping[str, Any]) -> CoefficientLaw:
-        """Make the distribution again from what `to_config` returned."""
+        """Make the distribution again from what `to_config` returned.
+
+        Parameters
+        ----------
+        config : dict
+
+        Returns
+        -------
+        CoefficientLaw
+        """
         if config.get("law") == "gaussian":
             return Gaussian(float(config["scale"]))
         if config.get("law") == "scale_mixture":
@@ -275,6 +374,11 @@ class ScaleMixture(CoefficientLaw):
     --------
     >>> ScaleMixture({1.0: 0.75, 3.0: 0.25})
     ScaleMixture({1: 0.75, 3: 0.25})
+    >>> mixture = ScaleMixture({1.0: 0.75, 3.0: 0.25})
+    >>> mixture.log_density(np.array([[3.0, 4.0]])).round(3)
+    array([-6.81])
+    >>> mixture.log_density_of(np.array([3.0**2 + 4.0**2]), count=2).round(3)
+    array([-6.81])
     """
 
     full_support = True
@@ -296,11 +400,32 @@ class ScaleMixture(CoefficientLaw):
         return normal
 
     def log_density(self, theta: FloatArray) -> FloatArray:
-        """Return the log density of each row of coefficients."""
+        """Return the log density of each row of coefficients.
+
+        Parameters
+        ----------
+        theta : array, shape (m, n_coefficients)
+
+        Returns
+        -------
+        array, shape (m,)
+        """
         return self.log_density_of(np.square(theta).sum(axis=-1), theta.shape[-1])
 
     def log_density_of(self, squares: FloatArray, count: int) -> FloatArray:
-        """Return the log density of `count` coefficients whose squares sum to `squares`."""
+        """Return the log density of `count` coefficients whose squares sum to `squares`.
+
+        Parameters
+        ----------
+        squares : array, shape (m,)
+            Sums of squares.
+        count : int
+            Number of coefficients.
+
+        Returns
+        -------
+        array, shape (m,)
+        """
         terms = [
             math.log(p)
             - count * (math.log(scale) + 0.5 * math.log(2 * math.pi))
@@ -336,6 +461,10 @@ class Gaussian(ScaleMixture):
     --------
     >>> Gaussian(2.0)
     Gaussian(2)
+    >>> Gaussian(2.0).log_density(np.array([[3.0, 4.0]])).round(3)
+    array([-6.349])
+    >>> Gaussian(2.0).log_density_of(np.array([25.0]), count=2).round(3)
+    array([-6.349])
     """
 
     def __init__(self, scale: float = 1.0) -> None:
@@ -354,7 +483,7 @@ class Gaussian(ScaleMixture):
 
 
 def scales_of(law: CoefficientLaw) -> dict[float, float] | None:
-    """Return the probabilities of the standard deviations; None for a distribution with its own `sample`."""
+    """Return the probabilities of the standard deviations, or None with a `sample` of its own."""
     if isinstance(law, ScaleMixture) and type(law).sample is ScaleMixture.sample:
         return law.probabilities
     return None

@@ -201,6 +201,18 @@ class ParameterLaw:
     array([1, 2, 2, 2, 2])
     >>> law.log_density(draw).shape
     (5,)
+    >>> law = ParameterLaw({1: 0.5, 2: 0.5})
+    >>> draw = law.sample(4, channels=2, seed=0)
+    >>> draw.orders, law.orders_of(4, seed=0)
+    (array([1, 2, 2, 2]), array([1, 2, 2, 2]))
+    >>> law.log_density(draw).round(1)
+    array([ -69.9, -196.4, -210.1, -193.6])
+    >>> law.mean_parameters(draw.orders, channels=2)
+    115.0
+    >>> law.select(np.array([1, 3]), channels=2, seed=0).orders
+    array([2, 2])
+    >>> ParameterLaw.from_config(law.to_config()).orders == law.orders
+    True
     """
 
     def __init__(
@@ -234,6 +246,10 @@ class ParameterLaw:
         start : int, default=0
         heads : int, default=1
             R, the number of theta_H, theta_0 for each theta_F. The first of them is that of ``heads=1``.
+
+        Returns
+        -------
+        Draw
         """
         chosen = np.arange(start, start + n_features)
         return self.select(chosen, channels=channels, seed=seed, start=start, heads=heads)
@@ -241,7 +257,22 @@ class ParameterLaw:
     def select(
         self, chosen: IntArray, *, channels: int | Keys, seed: int, start: int = 0, heads: int = 1
     ) -> Draw:
-        """Draw the features of these numbers. They become start, start + 1, ..."""
+        """Draw the features of these numbers. They become start, start + 1, ...
+
+        Parameters
+        ----------
+        chosen : array of int
+            Numbers of features in the sequence that the seed defines.
+        channels : array of uint64, or int
+        seed : int
+        start : int, default=0
+        heads : int, default=1
+            As in `sample`.
+
+        Returns
+        -------
+        Draw
+        """
         keys = np.arange(channels, dtype=np.uint64) if isinstance(channels, int) else channels
         orders = self._orders(chosen, seed)
         groups = []
@@ -251,11 +282,29 @@ class ParameterLaw:
         return Draw(start, orders, tuple(groups))
 
     def orders_of(self, n_features: int, *, seed: int) -> IntArray:
-        """Return the orders k of w_1 .. w_M without drawing their coefficients."""
+        """Return the orders k of w_1 .. w_M without drawing their coefficients.
+
+        Parameters
+        ----------
+        n_features : int
+        seed : int
+
+        Returns
+        -------
+        array of int, shape (n_features,)
+        """
         return self._orders(np.arange(n_features), seed)
 
     def restricted_to(self, orders: Iterable[int]) -> ParameterLaw:
         """Return the law given that k lies in `orders`: the proposal of the bounded-order map.
+
+        Parameters
+        ----------
+        orders : iterable of int
+
+        Returns
+        -------
+        ParameterLaw
 
         Examples
         --------
@@ -267,7 +316,18 @@ class ParameterLaw:
         )
 
     def mean_parameters(self, orders: IntArray, channels: int, heads: int = 1) -> float:
-        """Return how many coefficients a feature has on average over these orders, with R heads each."""
+        """Return how many coefficients a feature has on average over these orders, with R heads each.
+
+        Parameters
+        ----------
+        orders : array of int
+        channels : int
+        heads : int, default=1
+
+        Returns
+        -------
+        float
+        """
         present, counts = np.unique(orders, return_counts=True)
         hidden = self.hidden_channels
         sizes = [
@@ -277,7 +337,17 @@ class ParameterLaw:
         return float(np.average(sizes, weights=counts))
 
     def log_density(self, draw: Draw) -> FloatArray:
-        """Return log p(w_m) of each feature, the density being with respect to counting x Lebesgue."""
+        """Return log p(w_m) of each feature, the density being with respect to counting x Lebesgue.
+
+        Parameters
+        ----------
+        draw : Draw
+            As `sample` returns it.
+
+        Returns
+        -------
+        array, shape (n_features,)
+        """
         result = np.empty(len(draw))
         for group in draw.groups:
             p = self.orders.probability(group.k)
@@ -286,7 +356,12 @@ class ParameterLaw:
         return result
 
     def to_config(self) -> dict[str, Any]:
-        """Return the distribution as plain JSON values. Those defined outside `grnf.law` are refused."""
+        """Return the distribution as plain JSON values. Those defined outside `grnf.law` are refused.
+
+        Returns
+        -------
+        dict
+        """
         parts: list[object] = [self, self.coefficients, self.orders]
         while isinstance(parts[-1], Restricted):
             parts.append(parts[-1].law)
@@ -302,7 +377,16 @@ class ParameterLaw:
 
     @staticmethod
     def from_config(config: Mapping[str, Any]) -> ParameterLaw:
-        """Make the law again from what `to_config` returned."""
+        """Make the law again from what `to_config` returned.
+
+        Parameters
+        ----------
+        config : dict
+
+        Returns
+        -------
+        ParameterLaw
+        """
         return ParameterLaw(
             OrderLaw.from_config(config["orders"]),
             CoefficientLaw.from_config(config["coefficients"]),
@@ -334,8 +418,8 @@ class ParameterLaw:
         size = n_parameters(k, F, hidden)
         if size > LARGEST_FEATURE:
             raise OrderTooLargeError(
-                f"a feature of order {k} was drawn from {self.orders!r}; on {F} channels it has "
-                f"{size:.2g} coefficients. Draw from fewer orders and correct for it, for example "
+                f"a feature of order {k}, drawn from {self.orders!r}, has {size:.2g} coefficients on {F} "
+                "channels. Draw from fewer orders and correct for it, for example "
                 "proposal=law.restricted_to({1, 2, 3}) (the bounded-order map)."
             )
         linear, biases, head = bell(k + 2) * hidden, bell(k) * hidden, n_head_parameters(k, hidden)
@@ -371,7 +455,6 @@ def parameter_law(law: Law, hidden_channels: int, name: str, stratified: bool = 
         return ParameterLaw(as_order_law(law), Gaussian(), hidden_channels, stratified)
     if law.hidden_channels != hidden_channels:
         raise ValueError(
-            f"{name} is a law with {law.hidden_channels} hidden channels, "
-            f"but hidden_channels={hidden_channels}"
+            f"hidden_channels must be {law.hidden_channels}, as in {name}, got {hidden_channels}"
         )
     return ParameterLaw(law.orders, law.coefficients, hidden_channels, law.stratified or stratified)

@@ -27,6 +27,17 @@ def importance_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw)
     bounded-order map). Anything else is the weighted map. With R heads there are R weights for each hidden
     draw, one after the other.
 
+    Parameters
+    ----------
+    target, proposal : ParameterLaw
+        P and P-bar.
+    draw : Draw
+        Features that `proposal.sample` returned.
+
+    Returns
+    -------
+    array, shape (n_features,)
+
     Examples
     --------
     >>> target = ParameterLaw({1: 0.5, 2: 0.5})

@@ -49,34 +49,104 @@ class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type
 
     `fit` and `transform` take graphs of any kind that `GRNF` takes. `transform` returns a `GraphBatch`.
     Categories are encoded by the vocabulary of `fit`. For other policies put `Encode` first.
+
+    Examples
+    --------
+    >>> from grnf import Graph
+    >>> from grnf.lifts import Degree
+    >>> path = Graph(3, [(0, 1), (1, 2)])
+    >>> lift = Degree().fit([path])
+    >>> lift.transform([path]).node_attr.ravel().round(2)  # log(1 + degree)
+    array([0.69, 1.1 , 0.69])
+    >>> lift.get_feature_names_out()
+    array(['node0'], dtype=object)
+    >>> Degree(log=False).fit_transform([path]).node_attr.ravel()
+    array([1., 2., 1.])
     """
 
     encoder_: AttributeEncoder
     _rules: ClassVar[Table] = {}
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn the attributes of nodes and edges, and what else the lift needs to know."""
+        """Learn the attributes of nodes and edges, and what else the lift needs to know.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `GRNF.fit`
+        y : ignored
+
+        Returns
+        -------
+        self : Lift
+        """
         self._fit_encode(X)
         return self
 
     def transform(self, X: Any) -> GraphBatch:
-        """Return the graphs with the channels of this lift after their own."""
+        """Return the graphs with the channels of this lift after their own.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        GraphBatch
+        """
         check_is_fitted(self)
         return self._lifted(encode(X, self.encoder_).batch)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> GraphBatch:  # noqa: ARG002
-        """Fit, then lift the same graphs."""
+        """Fit, then lift the same graphs.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `GRNF.fit`
+        y : ignored
+        **fit_params : ignored
+
+        Returns
+        -------
+        GraphBatch
+        """
         return self._lifted(self._fit_encode(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """Return names for the numeric channels of the result: node0, node1, .., edge0, .."""
+        """Return names for the numeric channels of the result: node0, node1, .., edge0, ..
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        array of str
+        """
         check_is_fitted(self)
         lifted = self._lifted(bare_batch(self.encoder_))
         widths = (("node", lifted.node_width), ("edge", lifted.edge_width))
         return np.array([f"{item}{i}" for item, width in widths for i in range(width)], dtype=object)
 
     def set_output(self, *, transform: Any = None) -> Self:  # noqa: ARG002
-        """Do nothing, for pipelines: the output of a lift is always a `GraphBatch`."""
+        """Do nothing, for pipelines: the output of a lift is always a `GraphBatch`.
+
+        Parameters
+        ----------
+        transform : ignored
+
+        Returns
+        -------
+        self : Lift
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> from grnf.lifts import Degree
+        >>> from sklearn.pipeline import make_pipeline
+        >>> pipeline = make_pipeline(Degree(), GRNF(4, random_state=0)).set_output(transform="pandas")
+        >>> pipeline.fit_transform(["CCO", "CCN"]).columns[0]
+        'grnf0'
+        """
         return self
 
     def _fit_encode(self, X: Any) -> GraphBatch:
@@ -114,7 +184,16 @@ class NodeLift(Lift):
     """
 
     def node_columns(self, batch: GraphBatch) -> FloatArray:
-        """Return the new attributes, one row per node of the batch."""
+        """Return the new attributes, one row per node of the batch.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        array, shape (n_nodes, n_columns)
+        """
         raise NotImplementedError
 
     def _lifted(self, batch: GraphBatch) -> GraphBatch:
@@ -149,6 +228,10 @@ class EdgeLift(Lift):
         ----------
         A : array of 0 and 1, shape (n, n)
             Adjacency matrix of a graph without direction, repetition and self-loops.
+
+        Returns
+        -------
+        array, shape (n, n) or (n, n, n_columns)
         """
         raise NotImplementedError
 

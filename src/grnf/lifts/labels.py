@@ -147,7 +147,7 @@ class Individualize(LabelLift):
     limit : int, default=20_000
         Most nodes of a level. A level that would have more is not started for any node of the graph, so
         that the result does not depend on the numbering.
-    dim, random_state
+    dim, random_state : int, optional
         As in `WeisfeilerLehman`.
 
     Examples
@@ -183,7 +183,23 @@ class Individualize(LabelLift):
         self.random_state = random_state
 
     def finished(self, X: Any) -> BoolArray:
-        """Return which graphs have a finished tree: their codes are complete."""
+        """Return which graphs have a finished tree: their codes are complete.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array of bool, shape (n_graphs,)
+
+        Examples
+        --------
+        >>> from grnf import Graph
+        >>> path = Graph(3, [(0, 1), (1, 2)])
+        >>> Individualize().fit([path]).finished([path])
+        array([ True])
+        """
         check_is_fitted(self)
         batch = encode(X, self.encoder_).batch
         parts = [node_codes(piece, depth=self.depth, limit=self.limit).finished for piece in pieces(batch)]

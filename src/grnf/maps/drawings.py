@@ -78,10 +78,10 @@ STEPS = 25
 class Drawings:
     """Drawings of many graphs, one after the other.
 
-    `flags`, `n_nodes` and `n_edges` have an entry for each graph; both numbers are 0 for a graph that is too
+    `flags`, `n_nodes` and `n_edges` have an entry for each graph. Both numbers are 0 for a graph that is too
     large. `x`, `y` and `kind` (255 for none) have an entry for each node, and `kinds` the names of kinds.
     `source`, `target` (numbers in their graph) and `value` have an entry for each edge. The value is the
-    order of a bond (4: aromatic) or a level of the edge's number, 1 to 15; 0 if there is none.
+    order of a bond (4: aromatic) or a level of the edge's number, 1 to 15, or 0 if there is none.
     """
 
     flags: npt.NDArray[np.uint8]
@@ -255,20 +255,20 @@ def _atom_labels(graph: RawGraph) -> list[str]:
 
 
 def _numbers(graph: RawGraph, name: str) -> list[float]:
-    """Return a column of numbers; zeros if there is none."""
+    """Return a column of numbers, zeros if there is none."""
     values = np.asarray(graph.node_columns.get(name))
     is_number = values.ndim == 1 and values.dtype.kind in "biuf"
     return values.tolist() if is_number else [0.0] * graph.n_nodes
 
 
 def _bond_orders(graph: RawGraph) -> npt.NDArray[np.uint8]:
-    """Return 1, 2, 3 for bonds of that order and 4 for aromatic ones; 1 for any other."""
+    """Return 1, 2, 3 for bonds of that order and 4 for aromatic ones, or 1 for any other."""
     types = np.asarray(graph.edge_columns.get("type", [])).tolist()
     return np.array([ORDERS.get(kind, 1) for kind in types], np.uint8)
 
 
 def _molecule_positions(graph: RawGraph) -> FloatArray | None:
-    """Return RDKit's coordinates of the atoms; None if there is no RDKit or no molecule."""
+    """Return RDKit's coordinates of the atoms, or None if there is no RDKit or no molecule."""
     if find_spec("rdkit") is None:
         return None
     with quiet_rdkit("") as chem:
@@ -298,7 +298,7 @@ def _from_smiles(chem: Any, graph: RawGraph) -> Any:
 
 
 def spring_positions(n_nodes: int, edges: IntArray) -> FloatArray:
-    """Return positions of nodes, shape (n_nodes, 2); components are put side by side."""
+    """Return positions of nodes, shape (n_nodes, 2). Components are put side by side."""
     edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
     if n_nodes <= 1:
         return np.zeros((n_nodes, 2))
@@ -435,7 +435,7 @@ def _draw_networks(axes: Sequence[Any], graphs: Sequence[RawGraph], result: Comp
 
 
 def molecule_pair(graphs: Sequence[RawGraph], result: Comparison) -> list[Any] | None:
-    """Return both molecules with coordinates, the second turned onto the first; None if RDKit has none."""
+    """Return both molecules with coordinates, the second turned onto the first, or None if RDKit has none."""
     with quiet_rdkit("") as chem:
         try:
             molecules = [_from_smiles(chem, graph) or molecule_of_raw(graph) for graph in graphs]
@@ -475,7 +475,7 @@ def _molecule_image(molecule: Any, marks: Mapping[tuple[int, ...], str]) -> npt.
 
 
 def draw_molecule(canvas: Any, molecule: Any, marks: Mapping[tuple[int, ...], str]) -> Any:
-    """Draw a molecule by RDKit, with marks and the numbers of marked atoms; return its text."""
+    """Draw a molecule by RDKit, with marks and the numbers of marked atoms. Return its text."""
     from rdkit.Chem.Draw import rdMolDraw2D
 
     atoms = {nodes[0]: _rgb(kind) for nodes, kind in marks.items() if len(nodes) == 1}

@@ -24,11 +24,11 @@ MOST_CLASSES_DRAWN, MOST_CLASSES_COUNTED = 60, 12
 def new_figure(
     width: float, height: float, columns: int = 1, rows: int = 1, **options: Any
 ) -> tuple[Any, list[Any]]:
-    """Return a figure and the list of its axes, row by row; further options are those of `subplots`."""
+    """Return a figure and the list of its axes, row by row. Further options are those of `subplots`."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError("figures need matplotlib; install it with pip install 'grnf[plot]'") from None
+        raise ImportError("figures need matplotlib. Install it with pip install 'grnf[plot]'") from None
     figure = Figure(figsize=(width, height), layout="constrained")
     all_axes = figure.subplots(rows, columns, squeeze=False, **options).ravel().tolist()
     for axes in all_axes:
@@ -42,7 +42,7 @@ def new_figure(
 
 
 def draw_predictions(folder: Path, suffix: str, target: Target, predictions: Any, title: str) -> str | None:
-    """Draw a confusion matrix, or predicted against true numbers; return the name of the file.
+    """Draw a confusion matrix, or predicted against true numbers. Return the name of the file.
 
     No figure is drawn, and None returned, for very many classes.
     """

@@ -112,6 +112,24 @@ class GraphMap:
     mappings : Mappings, optional
         Correspondences of nodes with the nearest graphs, by which the page marks differences.
     why_no_marks : str
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import grnf
+    >>> from grnf.datasets import make_sbm
+    >>> graphs, y = make_sbm(40, random_state=0)
+    >>> made = grnf.map_graphs(graphs[:30], y[:30], transformer=grnf.GRNF(32, random_state=0), random_state=0)
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> made.write(folder / "map.html")  # to open in a browser
+    >>> made.save(folder / "map.npz")  # to place other graphs on it later
+    >>> grnf.map_graphs(graphs[30:], onto=folder / "map.npz", random_state=0).positions.shape
+    (40, 2)
+    >>> len(grnf.maps.GraphMap.load(folder / "map.npz").ids)
+    30
+    >>> made.html()[:15]
+    '<!doctype html>'
     """
 
     title: str
@@ -137,11 +155,22 @@ class GraphMap:
         return f"GraphMap({self.title!r}, {len(self)} graphs)"
 
     def html(self) -> str:
-        """Return the page."""
+        """Return the page as text.
+
+        Returns
+        -------
+        str
+        """
         return _page(self)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the page, all or nothing."""
+        """Write the page, all or nothing.
+
+        Parameters
+        ----------
+        path : path
+            Name of the file, with the suffix .html.
+        """
         with atomic_write(path) as file:
             file.write(self.html())
 
@@ -154,7 +183,13 @@ class GraphMap:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map as arrays (.npz), for new graphs to be placed on it: `map_graphs(new, onto=path)`."""
+        """Write the map as arrays (.npz), for new graphs to be placed on it: `map_graphs(new, onto=path)`.
+
+        Parameters
+        ----------
+        path : path
+            Name of the file, with the suffix .npz.
+        """
         if not hasattr(self.transformer, "to_json"):
             raise ValueError("only a map made by GRNF can be saved for new graphs")
         head = {
@@ -179,7 +214,16 @@ class GraphMap:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GraphMap:
-        """Load a saved map; neighbors are computed when graphs are added."""
+        """Load a saved map; neighbors are computed when graphs are added.
+
+        Parameters
+        ----------
+        path : path
+
+        Returns
+        -------
+        GraphMap
+        """
         head, arrays = read_arrays(path, "a saved map")
         check_version(head, FORMAT, VERSION, "a saved map", path)
         validate(head, SCHEMA, path)
@@ -231,15 +275,15 @@ def map_graphs(
 
     Parameters
     ----------
-    graphs : collection of graphs of any kind, as in `GRNF.fit`; it may be empty
+    graphs : collection of graphs of any kind, as in `GRNF.fit`. It may be empty
     y : sequence, optional
-        Labels or targets; by default those of the graphs.
+        Labels or targets. By default those of the graphs.
     ids : sequence of str, optional
-        Names of the graphs; by default their own, or their numbers.
+        Names of the graphs. By default their own, or their numbers.
     columns : mapping from name to sequence, optional
         Further values to color points by, one for each graph.
     transformer : GRNF, optional
-        Makes the vectors; it is fitted on the graphs if it is not yet.
+        Makes the vectors. It is fitted on the graphs if it is not yet.
     layout : {"auto", "tsne", "umap", "pca"}
         "auto" takes t-SNE for up to 5,000 graphs, for more UMAP, or principal axes if it is not installed.
     space : {"plain", "whitened"}
@@ -247,13 +291,13 @@ def map_graphs(
     n_neighbors : int, default=6
         Neighbors that are shown with a graph.
     differences : bool, optional
-        Mark what differs between a graph and its neighbors; by default for up to 12,000 pairs.
+        Mark what differs between a graph and its neighbors. By default for up to 12,000 pairs.
     color : str, optional
-        The column that colors the points at first; by default the label, or the first column of classes.
+        The column that colors the points at first. By default the label, or the first column of classes.
     n_clusters : int, default=8
         Clusters that points can be colored by.
     positions : str, optional
-        A node column with their positions; by default a spring layout, and RDKit for molecules.
+        A node column with their positions. By default a spring layout, and RDKit for molecules.
     onto : path, optional
         A saved map: the graphs are placed on it, and the old ones keep their positions.
     title : str
@@ -262,6 +306,10 @@ def map_graphs(
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Threads that share searches.
+
+    Returns
+    -------
+    GraphMap
 
     Examples
     --------
@@ -315,6 +363,8 @@ def map_graphs(
     if space != "plain" or near.shape[1] < min(k, len(Z) - 1):
         near, far = nearest_others(Z, k, "plain", n_jobs)
     precision = layouts.precision_of(transformer) if k and near.size else None
+    graphs_known = old is None and precision is not None and not precision.get("exact")
+    upper = layouts.upper_bounds_of(transformer, raws) if graphs_known else None
     graph_map = GraphMap(
         title=str(title),
         ids=names,
@@ -322,7 +372,7 @@ def map_graphs(
         kept=kept,
         columns=_ordered(own, columns or {}),
         drawings=drawings,
-        nearest=layouts.intervals(Z, near[:, :k], far[:, :k], precision, confidence),
+        nearest=layouts.intervals(Z, near[:, :k], far[:, :k], precision, confidence, upper),
         about=_about(words, kept, compared, transformer, Z, space),
         color=_first_color(own, color),
         confidence=confidence,
@@ -463,7 +513,7 @@ def _page(graph_map: GraphMap) -> str:
         ),
         "script": script,
     }
-    pieces = frame.split("@")  # text between two @ is a name; the frame has no other @
+    pieces = frame.split("@")  # text between two @ is a name. The frame has no other @
     return "".join(filled[piece] if at % 2 else piece for at, piece in enumerate(pieces))
 
 

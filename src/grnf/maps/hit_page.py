@@ -83,7 +83,7 @@ def _picture(
     query_smiles: str | None = None,
     query: RawGraph | None = None,
 ) -> str:
-    """Return an image of a molecule or of another graph, in which nothing can run; empty if unknown."""
+    """Return an image of a molecule or of another graph, without scripts. It is empty if unknown."""
     svg = None if smiles is None else draw(smiles, query_smiles)
     graph = graph_of(name) if svg is None else None
     if graph is not None and graph.n_nodes <= MOST_NODES:
@@ -95,7 +95,7 @@ def _picture(
 
 
 def _molecule(smiles: str, query: str | None = None) -> str | None:
-    """Return RDKit's drawing of a molecule, turned towards that of the query; None if there is none."""
+    """Return RDKit's drawing of a molecule, turned towards that of the query, or None if there is none."""
     try:
         from rdkit.Chem.Draw import rdMolDraw2D
 

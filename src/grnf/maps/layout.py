@@ -8,8 +8,9 @@ principal axes if it is not installed.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -34,9 +35,14 @@ __all__ = [
     "Nearest",
     "choose_layout",
     "intervals",
+    "nearest_others",
+    "neighbor_recall",
     "pair_mappings",
+    "positions_of_layout",
+    "positions_onto",
+    "precision_of",
+    "upper_bounds_of",
 ]
-__all__ += ["nearest_others", "neighbor_recall", "positions_of_layout", "positions_onto", "precision_of"]
 
 LAYOUTS = ("auto", "tsne", "umap", "pca")
 SMALL = 5_000
@@ -200,7 +206,7 @@ class Mappings:
     """Correspondences of graphs with their nearest graphs.
 
     `lengths`, shape (n, k), are the nodes of the graph, 0 for a pair without correspondence. `images` are the
-    nodes of the nearest graph that these correspond to, one pair after the other; 65,535 for none.
+    nodes of the nearest graph that these correspond to, one pair after the other, 65,535 for none.
     """
 
     lengths: npt.NDArray[np.uint16]
@@ -228,8 +234,17 @@ def nearest_others(
 
 
 def precision_of(transformer: Any) -> dict[str, Any] | None:
-    """Return the properties of features that intervals need; None if a transformer does not estimate d_P."""
+    """Return what intervals need of the features, or None if a transformer does not estimate d_P."""
     return dict(transformer._precision()) if hasattr(transformer, "_precision") else None
+
+
+def upper_bounds_of(
+    transformer: Any, graphs: Sequence[RawGraph]
+) -> Callable[[int, list[int]], FloatArray] | None:
+    """Return a function that computes what d_P^2 of a graph and others is at most, if it can be known."""
+    if not hasattr(transformer, "_upper_bounds"):
+        return None
+    return lambda i, others: transformer._upper_bounds([graphs[i]], [graphs[j] for j in others])[0]
 
 
 def intervals(
@@ -238,8 +253,12 @@ def intervals(
     distances: FloatArray,
     precision: dict[str, Any] | None,
     confidence: float | None,
+    upper: Callable[[int, list[int]], FloatArray] | None = None,
 ) -> Nearest:
-    """Return the nearest graphs with standard errors, or intervals that contain d_P with that probability."""
+    """Return the nearest graphs with standard errors, or intervals that contain d_P with that probability.
+
+    `upper` computes what d_P^2 of a graph and others is at most. Intervals do not go beyond it.
+    """
     n, k = near.shape
     rows = near.astype(np.uint32)
     if precision is None:
@@ -253,11 +272,15 @@ def intervals(
             some = pairs[start : start + PAIRS]
             if confidence is None:
                 ends[start : start + len(some)] = _one_standard_error(Z, some, precision)
-            elif method == "bernstein":
-                ends[start : start + len(some)] = _bernstein(Z, some, precision, confidence)
             else:
+                estimates: Iterable[DistanceEstimate]
+                if method == "bernstein":
+                    estimates = _estimates(Z, some, precision)
+                else:
+                    estimates = (distance(Z[i], Z[j], **precision) for i, j in some.tolist())
                 ends[start : start + len(some)] = [
-                    distance(Z[i], Z[j], **precision).interval(confidence, method) for i, j in some.tolist()
+                    replace(estimate, upper=bound).interval(confidence, method)
+                    for estimate, bound in zip(estimates, _bounds(some, upper), strict=True)
                 ]
             advance(len(some))
     low, high = np.moveaxis(ends[back.ravel()].reshape(n, k, 2), 2, 0)
@@ -283,19 +306,30 @@ def _one_standard_error(Z: FloatArray, pairs: IntArray, precision: dict[str, Any
     return np.stack([np.maximum(values - errors, 0), values + errors], axis=1)
 
 
-def _bernstein(Z: FloatArray, pairs: IntArray, precision: dict[str, Any], confidence: float) -> FloatArray:
+def _bounds(
+    pairs: IntArray, upper: Callable[[int, list[int]], FloatArray] | None
+) -> list[Callable[[], float] | None]:
+    """Return the bounds of pairs, which are sorted, as `DistanceEstimate` takes them."""
+    if upper is None:
+        return [None] * len(pairs)
+    starts = np.flatnonzero(np.diff(pairs[:, 0])) + 1
+    groups = np.split(pairs, starts)
+    return [partial(float, bound) for own in groups for bound in upper(int(own[0, 0]), own[:, 1].tolist())]
+
+
+def _estimates(Z: FloatArray, pairs: IntArray, precision: dict[str, Any]) -> Iterator[DistanceEstimate]:
+    """Yield estimates without their terms, all at once."""
     terms = distance_terms(Z[pairs[:, 0]], Z[pairs[:, 1]], precision.get("heads", 1))
     count, largest = terms.shape[1], precision["largest_term"]
     rounding = ROUNDING * float(np.finfo(Z.dtype).eps)
     moments = zip(terms.mean(axis=1).tolist(), standard_errors(terms).tolist(), strict=True)
-    estimates = (DistanceEstimate(mean, error, count, largest, rounding=rounding) for mean, error in moments)
-    return np.array([estimate.interval(confidence, "bernstein") for estimate in estimates]).reshape(-1, 2)
+    return (DistanceEstimate(mean, error, count, largest, rounding=rounding) for mean, error in moments)
 
 
 def pair_mappings(graphs: Sequence[RawGraph], near: IntArray, shown: Sequence[int]) -> Mappings:
     """Return the correspondence of each graph with its nearest graphs, as `grnf.compare` finds it.
 
-    `shown` are the nodes of each graph that are drawn; pairs with a graph without any are left out.
+    `shown` are the nodes of each graph that are drawn. Pairs with a graph without any are left out.
     """
     lengths = np.zeros(near.shape, np.uint16)
     images = [np.empty(0, np.uint16)]

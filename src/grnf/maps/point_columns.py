@@ -37,7 +37,7 @@ class Column:
     meaning: str = ""
 
     def codes(self) -> tuple[npt.NDArray[np.uint8], list[str], list[int]]:
-        """Return codes of categories (255: missing), their names and counts; rare ones are merged."""
+        """Return codes of categories (255: missing), their names and counts. Rare ones are merged."""
         texts = [None if value is None else _text(value) for value in self.values]
         counts = Counter(text for text in texts if text is not None)
         names = sorted(counts, key=sort_key)
@@ -101,7 +101,7 @@ def columns_of(
 
 
 def joined(first: list[Column], second: list[Column], n_first: int, n_second: int) -> list[Column]:
-    """Concatenate columns of equal names; values that one side lacks are None."""
+    """Concatenate columns of equal names. Values that one side lacks are None."""
     columns = []
     for name in dict.fromkeys(column.name for column in [*first, *second]):
         one, two = (next((c for c in side if c.name == name), None) for side in (first, second))
@@ -114,7 +114,7 @@ def joined(first: list[Column], second: list[Column], n_first: int, n_second: in
 
 
 def clusters(rows: FloatArray, count: int, seed: int) -> Column | None:
-    """Return k-means clusters of the first 16 principal components, largest first; None for few graphs."""
+    """Return k-means clusters of the first 16 principal components, largest first, or None for few graphs."""
     if len(rows) < 3 * count:
         return None
     from sklearn.cluster import MiniBatchKMeans
@@ -131,7 +131,7 @@ def clusters(rows: FloatArray, count: int, seed: int) -> Column | None:
 
 
 def scaffolds(graphs: Sequence[RawGraph]) -> Column | None:
-    """Return the Murcko scaffolds of molecules (RDKit); None for other graphs, or if there are too many."""
+    """Return the Murcko scaffolds of molecules (RDKit). None for other graphs, or if there are too many."""
     smiles = [graph.graph_columns.get("smiles") for graph in graphs]
     if not smiles or None in smiles or len(smiles) > MOST_SCAFFOLDS or find_spec("rdkit") is None:
         return None
@@ -145,7 +145,7 @@ def scaffolds(graphs: Sequence[RawGraph]) -> Column | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in a type of Python; None for one that is missing."""
+    """Return a value in a type of Python, or None for one that is missing."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or (isinstance(value, float) and not math.isfinite(value)) or value == "":

@@ -73,7 +73,7 @@ def _shares(n: int) -> FloatArray:
 
 
 def _end(refused: Callable[[float], bool], outer: float, mean: float) -> float:
-    """Return the innermost mean known to be refused between an outer end and the mean; else the outer end."""
+    """Return the innermost mean known to be refused between an outer end and the mean, or the outer end."""
     known, open_ = outer, mean
     for _ in range(STEPS):
         middle = (known + open_) / 2

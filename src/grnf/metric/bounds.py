@@ -3,12 +3,12 @@
 The estimate of d_P^2 (or kappa_P) is a mean of M independent terms. With rho_i in [low, high] and
 s = high - low:
 
-    distance terms (psi1 - psi2)^2 lie in [0, s^2];
-    kernel terms xi1 xi2, xi = psi - psi(0), lie in [-s^2 / 4, s^2].
+    distance terms (psi1 - psi2)^2 lie in [0, s^2]
+    kernel terms xi1 xi2, xi = psi - psi(0), lie in [-s^2 / 4, s^2]
 
     "hoeffding"  M >= length^2 ln(2 / delta) / (2 eps^2), length of those intervals, valid for every M
     "chebyshev"  M >= V / (delta eps^2), with the paper's V: 16 C^4 for the distance (E psi^4 <= C^4,
-                 C = max |rho_i|; 16 for tanh and sigmoid: Theorem 2), s^4 for the kernel (1 for the sigmoid)
+                 C = max |rho_i|, 16 for tanh and sigmoid: Theorem 2), s^4 for the kernel (1 for the sigmoid)
     "clt"        M >= (z sigma / eps)^2, z the normal quantile at 1 - delta / 2: the true number for large M
                  if the variance of the terms is given, by default the largest that the range allows
 
@@ -68,6 +68,10 @@ def required_dimension(
     variance : float, optional
         Variance of a term, for "chebyshev" and "clt", instead of the largest possible one.
 
+    Returns
+    -------
+    int
+
     Examples
     --------
     >>> required_dimension(0.1, 0.05)
@@ -92,6 +96,24 @@ def error_bound(
     variance: float | None = None,
 ) -> float:
     """Return the error eps that M features keep with probability 1 - delta: `required_dimension` inverted.
+
+    Parameters
+    ----------
+    n_components : int
+        M.
+    delta : float
+        Risk accepted, in (0, 1).
+    bound : "hoeffding", "chebyshev" or "clt"
+    quantity : "distance" or "kernel"
+    activation : str, default="tanh"
+    n_graphs : int, optional
+    variance : float, optional
+        As in `required_dimension`.
+
+    Returns
+    -------
+    float
+        Error of the squared distance (or of the kernel).
 
     Examples
     --------
@@ -131,6 +153,19 @@ def truncation_bias(orders: OrderLaw, kept: Iterable[int], *, activation: str | 
     The features left out have probability 1 - P(K), and each would add at most (high - low)^2: 4 C^2 for an
     activation between -C and C.
 
+    Parameters
+    ----------
+    orders : OrderLaw
+        p(k).
+    kept : iterable of int
+        K, the orders that are used.
+    activation : str, default="tanh"
+        The outer activation rho_i.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> from grnf.law import ShiftedPoisson
@@ -160,8 +195,8 @@ class _Rule:
             variance = checked(variance, "variance", Real())
         if not rho.bounded and variance is None:
             raise ValueError(
-                f"activation {rho.name!r} is unbounded, so no bound holds for all graphs; "
-                "use tanh, sigmoid or ramp, or give the variance of the terms with bound='chebyshev' or 'clt'"
+                f"activation must be bounded, got {rho.name!r}, for which no bound holds for all graphs. "
+                "Use tanh, sigmoid or ramp, or give the variance of the terms with bound='chebyshev' or 'clt'"
             )
         self.bound = bound
         length = rho.spread**2 * (1.0 if quantity == "distance" else 1.25)

@@ -111,6 +111,17 @@ class DistanceEstimate(_Estimate):
         How far `value` may be off by rounding.
     upper : callable, optional
         Computes an upper bound of d_P^2 that holds with certainty. Intervals do not go beyond it.
+
+    Examples
+    --------
+    >>> from grnf import GRNF
+    >>> estimate = GRNF(4096, random_state=0).fit(["CCO", "CCCO"]).distance("CCO", "CCCO")
+    >>> print(f"{estimate:.2f}")
+    0.16 ± 0.01
+    >>> [round(bound, 2) for bound in estimate.interval(0.95)]
+    [0.14, 0.18]
+    >>> [round(bound, 3) for bound in estimate.squared_interval(0.95)]
+    [0.019, 0.031]
     """
 
     squared: float
@@ -143,14 +154,26 @@ class DistanceEstimate(_Estimate):
             Pontil 2009, Theorem 4, both sides), are valid for every M and need a bounded activation. The
             first is shorter, and the default if the terms are known. "clt" is the normal approximation:
             shorter still, valid for large M only.
+
+        Returns
+        -------
+        low, high : float
         """
         low, high = self.interval(confidence, method)
         return low**2, high**2
 
     def interval(self, confidence: float = 0.95, method: str | None = None) -> tuple[float, float]:
-        """Return an interval that holds d_P with probability at least `confidence`.
+        """Return an interval that contains d_P with probability at least `confidence`.
 
-        Parameters are those of `squared_interval`.
+        Parameters
+        ----------
+        confidence : float, default=0.95
+        method : "betting", "bernstein" or "clt", optional
+            As in `squared_interval`.
+
+        Returns
+        -------
+        low, high : float
 
         Examples
         --------
@@ -186,6 +209,13 @@ class KernelEstimate(_Estimate):
         Whether there is no sampling error, since the distribution is one on these features alone.
     terms : array, shape (n_components,), optional
         The independent terms, for the betting interval.
+
+    Examples
+    --------
+    >>> from grnf import GRNF
+    >>> estimate = GRNF(4096, random_state=0).fit(["CCO", "CCCO"]).kernel("CCO", "CCCO")
+    >>> print(f"{estimate:.2f}")
+    0.75 ± 0.02
     """
 
     value: float
@@ -204,6 +234,10 @@ class KernelEstimate(_Estimate):
         method : "betting", "bernstein", "hoeffding" or "clt", optional
             The first three are valid for every M and need a bounded activation. "betting" is the shortest
             if terms vary little, and the default. "clt" is the normal approximation, for large M only.
+
+        Returns
+        -------
+        low, high : float
 
         Examples
         --------
@@ -247,6 +281,10 @@ def distance(
     upper : callable, optional
         Computes a bound of d_P^2 that holds with certainty, for the upper ends of intervals.
 
+    Returns
+    -------
+    DistanceEstimate
+
     Examples
     --------
     >>> estimate = distance([0.1, 0.2, 0.3, 0.4], [0.1, 0.1, 0.2, 0.2])
@@ -278,8 +316,16 @@ def kernel_estimate(
     ----------
     z1, z2 : array-like, shape (M,)
         Vectors made by one transformer, centered: `GRNF(center=True)`, or less its `null_vector()`.
-    activation, largest_term, heads, exact
-        As for `distance`. The largest term is that of the squared distance, which bounds xi1 xi2 too.
+    activation : str, default="tanh"
+    largest_term : float, optional
+        That of the squared distance, which bounds xi1 xi2 too.
+    heads : int, default=1
+    exact : bool, default=False
+        As in `distance`.
+
+    Returns
+    -------
+    KernelEstimate
 
     Examples
     --------

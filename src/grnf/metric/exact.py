@@ -233,18 +233,22 @@ class ExactMetric:
                 yield self.law.orders.probability(k) * p, e, c1, c2
 
 
-def upper_bound(of: FeatureMap, X: GraphBatch, Y: GraphBatch) -> float:
-    """Return L^2 E[(H - H')^2] >= d_P^2 of two graphs, or infinity without a cheap closed form."""
+def upper_bounds(of: FeatureMap, X: GraphBatch, Y: GraphBatch) -> FloatArray:
+    """Return L^2 E[(H - H')^2] >= d_P^2 of all pairs, or infinity without a cheap closed form."""
+    unknown = np.full((len(X), len(Y)), np.inf)
     names = {of.hidden_activation.name, of.activation.name}
     if not names <= MOMENTS.keys() or scales_of(of.target.coefficients) is None:
-        return math.inf
+        return unknown
     if not any(of.target.orders.probability(k) > 0 for k in range(1, MAX_ORDER + 1)):
-        return math.inf
+        return unknown
     metric = replace(ExactMetric.of_map(of), max_types=AFFORDABLE_TYPES)
     try:
-        return float(metric.lipschitz_bounds(X, Y)[0, 0])
+        return metric.lipschitz_bounds(X, Y)
     except (GraphError, OrderTooLargeError):
-        return math.inf
+        if unknown.size == 1:
+            return unknown
+    pairs = [[upper_bounds(of, X.take([i]), Y.take([j]))[0, 0] for j in range(len(Y))] for i in range(len(X))]
+    return np.array(pairs)
 
 
 def exact_kernel(
@@ -275,7 +279,8 @@ def exact_kernel(
         F_h.
     hidden_activation, activation : "relu", "erf", "tanh", "sigmoid" or "identity"
         rho_e and rho_i. The closed form of tanh and sigmoid is good to 2e-7.
-    basis, normalize, adjacency_channel
+    basis : "indicator" or "overlapping", default="indicator"
+    normalize, adjacency_channel : bool, default=True
         As in `grnf.GRNF`.
     max_order : int, default=3
         Orders above it are left out, see `truncation_bias` for the error.
@@ -309,9 +314,25 @@ def exact_distances(
     adjacency_channel: bool = True,
     max_order: int = MAX_ORDER,
 ) -> FloatArray:
-    """Compute the distance of all pairs of graphs without sampling. Parameters as in `exact_kernel`.
+    """Compute the distance of all pairs of graphs without sampling.
 
     Squares that are zero up to rounding are 0.
+
+    Parameters
+    ----------
+    X, Y : sequences of Graph, or GraphBatch
+        Y defaults to X.
+    orders : dict or distribution of `grnf.law`, default={1: 2/3, 2: 1/3}
+    hidden_channels : int, default=4
+    hidden_activation, activation : "relu", "erf", "tanh", "sigmoid" or "identity"
+    basis : "indicator" or "overlapping", default="indicator"
+    normalize, adjacency_channel : bool, default=True
+    max_order : int, default=3
+        As in `exact_kernel`, like all settings.
+
+    Returns
+    -------
+    array, shape (n1, n2)
 
     Examples
     --------
@@ -328,7 +349,18 @@ def exact_distances(
 
 
 def exact_distance(g: Graph, h: Graph, **settings: object) -> DistanceEstimate:
-    """Compute the distance of two graphs without sampling. Settings as in `exact_kernel`.
+    """Compute the distance of two graphs without sampling.
+
+    Parameters
+    ----------
+    g, h : Graph
+    **settings : optional
+        `orders`, `hidden_channels` and the other settings of `exact_kernel`.
+
+    Returns
+    -------
+    DistanceEstimate
+        Its standard error is 0.
 
     Examples
     --------

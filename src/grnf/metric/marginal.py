@@ -168,13 +168,24 @@ def marginal_distance(
 
     Parameters
     ----------
-    U1, U2, activation : as in `marginal_kernel`
+    U1, U2 : HiddenSums
+        Of `GRNF.hidden_sums`, both from one transformer. U2 is by default U1.
+    activation : "tanh", "sigmoid", "erf", "relu" or "identity", default="tanh"
+        rho_i.
     return_error : bool, default=False
         Return also the standard errors of the *squared* distances, from the M terms of each estimate.
 
     Returns
     -------
     array, shape (n1, n2), or two of them
+
+    Examples
+    --------
+    >>> from grnf import GRNF
+    >>> grnf = GRNF(256, random_state=0).fit(["CCO", "CCCO"])
+    >>> marginal_distance(grnf.hidden_sums(["CCO", "CCCO"])).round(3)
+    array([[0.   , 0.168],
+           [0.168, 0.   ]])
     """
     sums = _Sums(len(U1), len(U1 if U2 is None else U2))
     for terms, weight in _distance_terms(U1, U2, activation):
@@ -241,8 +252,8 @@ def _product(activation: str | Activation) -> Product:
     rho = get_activation(activation)
     if rho.code is None or rho.name not in PRODUCTS:
         raise ValueError(
-            f"there is no Gaussian integral for the activation {rho.name!r}; "
-            f"use {', '.join(map(repr, PRODUCTS))}"
+            f"activation must be one of {', '.join(map(repr, PRODUCTS))} for a Gaussian integral, got "
+            f"{rho.name!r}"
         )
     return PRODUCTS[rho.name]
 

@@ -37,6 +37,10 @@ def pairwise_distances(
     out : array, shape (n1, n2), optional
         Where to write, for example a memory map. Apart from it, memory does not grow with n1.
 
+    Returns
+    -------
+    array, shape (n1, n2)
+
     Examples
     --------
     >>> pairwise_distances([[0.0, 0.0], [3.0, 4.0]])
@@ -132,11 +136,18 @@ def pairwise_kernels(
 
     Parameters
     ----------
-    Z1, Z2 : as in `pairwise_distances`
+    Z1 : array-like, shape (n1, M)
+    Z2 : array-like, shape (n2, M), optional
+        By default Z1.
     null : array-like, shape (M,), optional
         z(0), the vector of the null graph, for vectors made with ``center=False``. By default vectors are
         taken as centered.
     out : array, shape (n1, n2), optional
+        Where to write, for example a memory map.
+
+    Returns
+    -------
+    array, shape (n1, n2)
 
     Examples
     --------
@@ -156,6 +167,15 @@ def pairwise_kernels(
 
 def distances_from_kernel(K: npt.ArrayLike) -> npt.NDArray[Any]:
     """d_P from kappa_P: d(g1, g2)^2 = kappa(g1, g1) + kappa(g2, g2) - 2 kappa(g1, g2).
+
+    Parameters
+    ----------
+    K : array-like, shape (n, n)
+        The kernel of all pairs of n graphs.
+
+    Returns
+    -------
+    array, shape (n, n)
 
     Examples
     --------
@@ -181,6 +201,16 @@ def kernel_from_distances(
         Distances.
     to_null, to_null_2 : array-like, shapes (n1,) and (n2,)
         Distances to the null graph. The second is by default the first.
+
+    Returns
+    -------
+    array, shape (n1, n2)
+
+    Examples
+    --------
+    >>> kernel_from_distances([[0.0, 2.0], [2.0, 0.0]], to_null=[1.0, 2.2])
+    array([[1.  , 0.92],
+           [0.92, 4.84]])
     """
     first = np.asarray(to_null, dtype=np.float64)
     second = first if to_null_2 is None else np.asarray(to_null_2, dtype=np.float64)

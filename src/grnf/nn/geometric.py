@@ -42,7 +42,7 @@ class GRNFEncoder(nn.Module):
     edge_dim : int, optional
         Columns of `edge_attr`.
     dropout : float, default=0.0
-    **layer
+    **layer : optional
         Further arguments of `GRNFLayer`.
 
     Examples
@@ -78,7 +78,26 @@ class GRNFEncoder(nn.Module):
             part.reset_parameters()
 
     def forward(self, *graphs: Any, **more: Any) -> Tensor:
-        """Return the outputs of the graphs of a batch; arguments as in `GRNFLayer.forward`."""
+        """Return the outputs of the graphs of a batch.
+
+        Parameters
+        ----------
+        *graphs, **more : Tensor, Data or Batch
+            As in `GRNFLayer.forward`.
+
+        Returns
+        -------
+        Tensor, shape (graphs, out_channels)
+
+        Examples
+        --------
+        >>> from torch_geometric.data import Batch
+        >>> from grnf import Graph
+        >>> graphs = [Graph(2, [(0, 1)], [1.0, 2.0]), Graph(3, [(0, 1)], [1.0, 2.0, 3.0])]
+        >>> batch = Batch.from_data_list([graph.to_pyg() for graph in graphs])
+        >>> GRNFEncoder(1, 8, 3, n_features=16, random_state=0).double()(batch).shape
+        torch.Size([2, 3])
+        """
         return self.mlp(self.norm(self.grnf(*graphs, **more)))  # type: ignore[no-any-return]
 
 
@@ -92,7 +111,7 @@ class GRNFAggregation(Aggregation):  # type: ignore[misc]
     ----------
     in_channels, out_channels : int
         Columns of the node features, and of the result.
-    **layer
+    **layer : optional
         Further arguments of `GRNFLayer`.
 
     Examples
@@ -120,7 +139,33 @@ class GRNFAggregation(Aggregation):  # type: ignore[misc]
         dim: int = -2,
         edge_index: Tensor | None = None,
     ) -> Tensor:
-        """Aggregate the rows of `x` of each index."""
+        """Aggregate the rows of `x` of each index.
+
+        Parameters
+        ----------
+        x : Tensor, shape (nodes, in_channels)
+        index : Tensor of int, shape (nodes,), optional
+            The graph of each node.
+        ptr : Tensor of int, optional
+            Instead of `index`: where the nodes of each graph start, if they are sorted.
+        dim_size : int, optional
+            Number of graphs.
+        dim : int, default=-2
+            Must be that of the nodes.
+        edge_index : Tensor of int, shape (2, edges), optional
+
+        Returns
+        -------
+        Tensor, shape (graphs, out_channels)
+
+        Examples
+        --------
+        >>> import torch
+        >>> aggregation = GRNFAggregation(2, 16, random_state=0)
+        >>> edge_index = torch.tensor([[0, 1], [1, 0]])
+        >>> aggregation(torch.ones(3, 2), torch.tensor([0, 0, 1]), edge_index=edge_index).shape
+        torch.Size([2, 16])
+        """
         self.assert_two_dimensional_input(x, dim)
         if index is None and ptr is not None:
             index = torch.repeat_interleave(ptr.diff())
@@ -162,7 +207,16 @@ class LiftTransform(BaseTransform):  # type: ignore[misc]
         self.categorical = categorical
 
     def fit(self, dataset: Sequence[Any]) -> Self:
-        """Learn categories and lifts from the training graphs."""
+        """Learn categories and lifts from the training graphs.
+
+        Parameters
+        ----------
+        dataset : sequence of torch_geometric.data.Data
+
+        Returns
+        -------
+        self : LiftTransform
+        """
         given = list(dataset)
         self.values_ = {name: _values([data.get(name) for data in given]) for name in ("x", "edge_attr")}
         graphs: Any = [self._encoded(data) for data in given]
@@ -178,7 +232,24 @@ class LiftTransform(BaseTransform):  # type: ignore[misc]
         return self
 
     def forward(self, data: Any) -> Any:
-        """Return the data with the channels of the lifts."""
+        """Return the data with the channels of the lifts.
+
+        Parameters
+        ----------
+        data : torch_geometric.data.Data
+
+        Returns
+        -------
+        torch_geometric.data.Data
+
+        Examples
+        --------
+        >>> from grnf import Graph
+        >>> from grnf.lifts import Degree
+        >>> path = Graph(3, [(0, 1), (1, 2)]).to_pyg()
+        >>> LiftTransform(Degree()).fit([path])(path).x.shape  # the call is `forward`
+        torch.Size([3, 1])
+        """
         if not hasattr(self, "lifts_"):
             raise ValueError("LiftTransform is not fitted. Call fit with the training graphs first")
         graphs: Any = [self._encoded(data)]
@@ -208,7 +279,7 @@ class LiftTransform(BaseTransform):  # type: ignore[misc]
 
 
 def _values(parts: list[Tensor | None]) -> list[Tensor] | None:
-    """Return the values of each column; None for attributes that are absent or not integers."""
+    """Return the values of each column, or None for attributes that are absent or not integers."""
     given = [part.reshape(len(part), -1) for part in parts if part is not None]
     if not given or any(part.is_floating_point() for part in given):
         return None

@@ -31,7 +31,7 @@ REQUIRED = ("in_channels", "out_channels")
 
 
 class GRNFLayer(nn.Module):
-    r"""Graph Random Neural Features as a layer: the vectors of `grnf.GRNF`, with gradients.
+    """Graph Random Neural Features as a layer: the vectors of `grnf.GRNF`, with gradients.
 
     z(g) = [ sqrt(p_m / M) (psi(g; w_m) - psi(0; w_m)) ] for m = 1 .. M, where psi(g; w) is a random graph
     neural network of hidden order k with coefficients w, and 0 the null graph. With the same seed it has the
@@ -46,9 +46,11 @@ class GRNFLayer(nn.Module):
         M, the number of features.
     edge_dim : int, optional
         Columns of `edge_attr`. None: edges have no attributes, and only the adjacency is used.
-    orders, proposal, heads, stratified, hidden_channels, hidden_activation, activation, basis,
-    adjacency_channel, normalize, center
-        As in `grnf.GRNF`.
+    orders, proposal : tuple, dict or distribution
+    heads, hidden_channels : int
+    hidden_activation, activation, basis : str
+    stratified, adjacency_channel, normalize, center : bool
+        As in `grnf.GRNF`, like those above from `orders` on.
     random_state : int, numpy Generator or RandomState, torch Generator, optional
         None takes a seed from torch, so that `torch.manual_seed` fixes it.
     trainable : bool, default=False
@@ -92,6 +94,8 @@ class GRNFLayer(nn.Module):
     torch.Size([1, 64])
     >>> layer(x, edge_index[:, :2], batch=torch.tensor([0, 0, 1]), batch_size=3).shape  # one empty
     torch.Size([3, 64])
+    >>> layer.theta(1).shape, layer.feature_weights().shape  # coefficients of order 1
+    (torch.Size([41, 69]), torch.Size([64]))
     """
 
     orders: Tensor
@@ -155,8 +159,12 @@ class GRNFLayer(nn.Module):
         Parameters
         ----------
         grnf : fitted GRNF
-        **settings
-            trainable, learn_weights, path, device, dtype.
+        **settings : optional
+            `trainable`, `learn_weights`, `path`, `device` and `dtype`.
+
+        Returns
+        -------
+        GRNFLayer
 
         Examples
         --------
@@ -211,11 +219,25 @@ class GRNFLayer(nn.Module):
                 self.logits.zero_()
 
     def theta(self, k: int) -> Tensor:
-        """Return the coefficients of the features of order k, one row per feature."""
+        """Return the coefficients of the features of order k, one row per feature.
+
+        Parameters
+        ----------
+        k : int
+
+        Returns
+        -------
+        Tensor, shape (hidden samples of order k, coefficients)
+        """
         return getattr(self, f"theta_{k}")  # type: ignore[no-any-return]
 
     def feature_weights(self) -> Tensor:
-        """Return p_m / p-bar_m, shape (out_channels,), as learned if `learn_weights`."""
+        """Return p_m / p-bar_m, shape (out_channels,), as learned if `learn_weights`.
+
+        Returns
+        -------
+        Tensor, shape (out_channels,)
+        """
         weights: Tensor = self._root_weights().square() * self.out_channels
         return weights
 
@@ -240,6 +262,19 @@ class GRNFLayer(nn.Module):
             The graph of each node, sorted or not. None: all nodes are of one graph.
         batch_size : int, optional
             Number of graphs. None: one more than the largest number in `batch`.
+
+        Returns
+        -------
+        Tensor, shape (graphs, out_channels)
+
+        Examples
+        --------
+        >>> import torch
+        >>> layer = GRNFLayer(1, 32, random_state=0)
+        >>> x = torch.ones(3, 1, requires_grad=True)
+        >>> layer(x, torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).sum().backward()
+        >>> x.grad.shape
+        torch.Size([3, 1])
         """
         given, widths = (x, edge_index, edge_attr, batch, batch_size), (self.in_channels, self.edge_dim or 0)
         inputs = checked_inputs(*given, widths=widths, like=self.importance)
@@ -423,7 +458,7 @@ def _stored_settings(state: Tensor | None) -> dict[str, Any]:
 
 
 def _seed(random_state: Any) -> int:
-    """Return a seed; without a `random_state`, or with a generator of torch, torch draws it."""
+    """Return a seed. Without a `random_state`, or with a generator of torch, torch draws it."""
     if random_state is None or isinstance(random_state, torch.Generator):
         return int(torch.randint(2**62, (), generator=random_state))
     return draw_seed(random_state)

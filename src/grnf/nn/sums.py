@@ -56,7 +56,7 @@ class Settings(NamedTuple):
 
 
 def feature_sums(inputs: Inputs, thetas: list[Tensor], order_of: Tensor, settings: Settings) -> Tensor:
-    """Return theta_0 + theta_H . U of every graph and feature, in double precision; `order_of`: k of each.
+    """Return theta_0 + theta_H . U of every graph and feature, in double precision. `order_of`: k of each.
 
     With `settings.hidden` it is U of every hidden channel, one order after the other, laid out as in
     `grnf.law.OrderDraw.invariant`.
@@ -77,7 +77,7 @@ def frozen_features(
     null: Tensor,
     weight: Tensor,
 ) -> Tensor | None:
-    """Return (rho_i(sums) - null) * weight in one go, as in `grnf.GRNF`; None where torch must see each step.
+    """Return (rho_i(sums) - null) * weight in one step, as in `grnf.GRNF`. None if torch must see each step.
 
     That is for gradients, for tensors on a device or of another kind, and while torch compiles.
     """
@@ -97,7 +97,7 @@ def frozen_features(
 class _Work:
     """One call: its graphs and its coefficients, as the engine takes them.
 
-    With `once`, edges that are given by two arcs are kept as one; for derivatives of its own each needs both.
+    With `once`, edges that are given by two arcs are kept as one. Derivatives for each arc need both.
     With `keep`, the statistics of the sums serve for their derivatives.
     """
 
@@ -147,7 +147,7 @@ class _Work:
     def gradients(
         self, d: FloatArray, of_x: bool, of_values: bool, of_theta: bool
     ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
-        """Return the derivatives of x, of the values of edges and of theta; empty where not asked for."""
+        """Return the derivatives of x, of the values of edges and of theta, empty unless asked for."""
         graphs, columns = self.graphs, self.columns
         d_x = np.zeros(graphs.node_attr.shape) if of_x or of_values else None
         d_values = np.zeros(graphs.edge_attr.shape) if of_values else None

@@ -31,7 +31,7 @@ ARGUMENTS = {"x": "in_channels", "edge_attr": "edge_dim"}
 
 
 def refuse(reason: str) -> NoReturn:
-    """Raise a `GraphError`; under torch.compile, which cannot trace its class, an `AssertionError`."""
+    """Raise a `GraphError`, or under torch.compile, which cannot trace its class, an `AssertionError`."""
     if torch.compiler.is_compiling():
         torch._assert(False, reason)  # type: ignore[no-untyped-call]  # shown while the layer is traced
     raise GraphError(reason)
@@ -50,7 +50,7 @@ def _is_data(x: Any) -> bool:
 
 
 def _parts_of_data(data: Any) -> tuple[Any, ...]:
-    """Return the tensors of a PyTorch Geometric `Data` or `Batch`; edge_weight comes before edge_attr."""
+    """Return the tensors of a PyTorch Geometric `Data` or `Batch`, with `edge_weight` before `edge_attr`."""
     if hasattr(data, "node_types"):
         refuse("a graph with several types of nodes must be made one by to_homogeneous()")
     if data.edge_index is None and getattr(data, "adj_t", None) is not None:
@@ -64,7 +64,7 @@ def _parts_of_data(data: Any) -> tuple[Any, ...]:
 
 
 def checked_inputs(x: Any, *more: Any, widths: tuple[int, int], like: Tensor) -> Inputs:
-    """Return the arguments of `forward` in one form, in the precision of `like`; None stands for nothing."""
+    """Return the arguments of `forward` in one form, in the precision of `like`, None for absent ones."""
     parts = _parts_of_data(x) if _is_data(x) else (x, *more, None)
     x, edge_index, edge_attr, batch, batch_size, n_nodes = parts
     device = like.device
@@ -137,7 +137,7 @@ def _of(values: Tensor) -> str:
 
 
 def check_graphs(inputs: Inputs) -> None:
-    """Check the numbers of nodes and graphs; not while torch traces, since they are not known then."""
+    """Check the numbers of nodes and graphs, except while torch traces, when they are not known."""
     x, arcs, _, batch, n_graphs = inputs
     if x.is_meta or torch.compiler.is_compiling():
         return
@@ -150,14 +150,14 @@ def check_graphs(inputs: Inputs) -> None:
     between = batch[arcs[0]] != batch[arcs[1]]
     if bool(between.any()):
         wrong = int(between.nonzero()[0])
-        refuse(
-            f"edge_index[:, {wrong}] = {arcs[:, wrong].tolist()} joins nodes of two graphs; in a "
-            "batch the nodes of each graph are numbered on from those before it"
+        raise GraphError(
+            f"edge_index[:, {wrong}] = {arcs[:, wrong].tolist()} joins nodes of two graphs",
+            cure="In a batch, continue the node numbers from graph to graph",
         )
 
 
 def as_batch(inputs: Inputs, once: bool) -> tuple[GraphBatch, IntArray | None, IntArray | None]:
-    """Return the graphs, and the order of their nodes and arcs; None if the order did not change.
+    """Return the graphs, and the order of their nodes and arcs, None if it did not change.
 
     With `once`, edges that are given by two arcs are kept as one.
     """

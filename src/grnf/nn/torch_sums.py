@@ -1,7 +1,7 @@
 """The hidden sums U of all features in plain torch operations: for any device, differentiable twice.
 
-t(v) = sum_p a_p[v_p] + sum_{p < q} e_pq[v_p, v_q] on tuples of distinct nodes of a graph, as in the engine;
-every graph counts as directed. U_1 is a sum over nodes. U_2 of relu, ramp and identity takes all pairs as if
+t(v) = sum_p a_p[v_p] + sum_{p < q} e_pq[v_p, v_q] on tuples of distinct nodes of a graph, as in the engine.
+Every graph counts as directed. U_1 is a sum over nodes. U_2 of relu, ramp and identity takes all pairs as if
 there were no edges, by sorting, and corrects those with an edge and those of a node with itself. Other sums
 go over tuples, some at a time. A step is computed again on its way back, so that only its inputs are stored.
 """
@@ -92,7 +92,7 @@ class _Graphs(NamedTuple):
     """Statistics of a batch, as in the engine, with powers of u = 1/n multiplied in.
 
     Columns of nodes: [x | D | R | C], of totals: [sum x | sum D | sum R], of pairs: [A_ij | A_ji], each three
-    times, with 1, u and u^2. `ends`, shape (2, pairs), has i < j; `keys`, ascending, are i N + j.
+    times, with 1, u and u^2. `ends`, shape (2, pairs), has i < j. `keys`, ascending, are i N + j.
     """
 
     nodes: Tensor
@@ -169,7 +169,7 @@ def _pairs(arcs: Tensor, values: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor
 
 
 def _features_of_a_step(graphs: _Graphs, hidden_channels: int, slots: int, activation: str) -> int:
-    """Return how many features fit a step; all of them while torch traces, whatever the sizes."""
+    """Return how many features fit a step. While torch traces, all of them do."""
     if _traced(graphs.nodes):
         return 2**62
     rows = max(graphs.nodes.shape[0], graphs.ends.shape[1], 1)
@@ -293,7 +293,7 @@ _untraced_tuple_sums: Callable[..., Tensor] = torch.compiler.disable(_tuple_sums
 
 
 def _edge_terms(graphs: _Graphs, i: Tensor, j: Tensor, there: Tensor, back: Tensor) -> Tensor:
-    """Return e[i, j] of some pairs: rows of `there` if i < j, of `back` if not; 0 without an edge."""
+    """Return e[i, j] of some pairs: rows of `there` if i < j, of `back` if not, 0 without an edge."""
     keys = graphs.keys
     if not keys.shape[0]:
         return there.new_zeros(i.shape[0], there.shape[1])
@@ -334,8 +334,8 @@ def warn_of_cost(sizes: Tensor, by_order: Sequence[list[Form]], widths: Sequence
     if terms > COSTLY:
         warnings.warn(
             f"order {max(orders)} in torch operations sums {terms:.1g} terms, one per tuple of nodes and "
-            "hidden channel. Use orders up to 2, smaller graphs or fewer features; or path='cpu', which "
-            "groups equal tuples",
+            "hidden channel. Use orders up to 2, smaller graphs, fewer features, or path='cpu', which groups "
+            "equal tuples",
             CostWarning,
             stacklevel=4,
         )

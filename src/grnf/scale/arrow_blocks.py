@@ -64,6 +64,8 @@ class BlockEmbedder:
     >>> block = pa.record_batch({"smiles": ["CO", "not a molecule"]})
     >>> BlockEmbedder(GRNF(4, random_state=0), on_error="nan")(block).column("error").is_valid().to_pylist()
     [False, True]
+    >>> embed.schema(block.schema).names, [part.num_rows for part in embed.each([block.slice(0, 1)])]
+    (['smiles', 'embedding'], [1])
     """
 
     def __init__(
@@ -100,11 +102,29 @@ class BlockEmbedder:
         return self._table(block)
 
     def each(self, blocks: Iterable[Any]) -> Iterator[Any]:
-        """Yield block after block, as Spark's `mapInArrow` and `pyarrow.RecordBatchReader` expect."""
+        """Yield block after block, as Spark's `mapInArrow` and `pyarrow.RecordBatchReader` expect.
+
+        Parameters
+        ----------
+        blocks : iterable of pyarrow.RecordBatch
+
+        Yields
+        ------
+        pyarrow.RecordBatch
+        """
         return map(self, blocks)
 
     def schema(self, given: Any) -> Any:
-        """Return the Arrow schema of what comes out, for blocks of the given schema."""
+        """Return the Arrow schema of what comes out, for blocks of the given schema.
+
+        Parameters
+        ----------
+        given : pyarrow.Schema
+
+        Returns
+        -------
+        pyarrow.Schema
+        """
         import pyarrow as pa
 
         number = pa.from_numpy_dtype(np.dtype(self.transformer.dtype))
@@ -118,7 +138,7 @@ class BlockEmbedder:
         if self.keep is not None:
             missing = [name for name in self.keep if name not in names]
             if missing:
-                raise GraphError(f"the block has no column {missing[0]!r}; it has {list(names)[:20]}")
+                raise GraphError(f"no column {missing[0]!r}. Available: {list(names)[:20]}")
         own = set() if self._smiles(names) else set(FIELDS) - {"graph_id", "y"}
         kept = [name for name in names if name not in own] if self.keep is None else self.keep
         ours = [self.column, *(["error"] if self.on_error == "nan" else [])]
@@ -128,7 +148,7 @@ class BlockEmbedder:
         return kept
 
     def _smiles(self, names: Sequence[str]) -> str | None:
-        """Return the column of SMILES; None if the rows are graphs."""
+        """Return the column of SMILES, or None if the rows are graphs."""
         if self.smiles is None and "edge_index" in names:
             if self.molecules_only:
                 raise GraphError("the transformer is not fitted: fit it on some of these graphs first")
@@ -136,8 +156,8 @@ class BlockEmbedder:
         column = named_smiles(names, self.smiles, BLOCK)
         if column is None:
             raise GraphError(
-                f"the block has neither edge_index nor SMILES among its columns {list(names)[:20]}; "
-                "name the column by smiles="
+                f"neither edge_index nor SMILES among the columns {list(names)[:20]}",
+                cure="Name the SMILES column with smiles=",
             )
         return column
 

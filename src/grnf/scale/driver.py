@@ -47,7 +47,7 @@ class Report:
     n_graphs, n_components : int
     n_shards : int
     computed : list of int
-        Shards that this run computed; the others were finished before.
+        Shards that this run computed. The others were finished before.
     set_aside : list of dict
         Shards that failed three times, with the reasons.
     bad : list of dict
@@ -102,13 +102,13 @@ def embed(
     A finished shard is on the disk with a checksum. An interrupted run continues with `resume`: it repeats
     only unfinished shards, and gives the same bytes as a run that was not interrupted. In a folder, a shard
     that fails three times, or kills its process, is set aside with its reason, and the others are computed.
-    In a single file the shards are blocks, written in their order; a failure ends the run.
+    In a single file the shards are blocks, written in their order. A failure ends the run.
 
     Parameters
     ----------
     inputs : path, glob, or several
         As in `grnf.io.read_graphs`. For a folder, Parquet, SMILES tables, .smi, JSON lines and graph6 are cut
-        into shards; files of other formats are one shard each, small ones together.
+        into shards. Files of other formats are one shard each, small ones together.
     output : path
         A file whose name ends in .parquet, .npy, .npz or .csv, or a folder.
     transformer : GRNF or ReweightedGRNF, optional
@@ -118,15 +118,15 @@ def embed(
     shard_size : int, default=32768
         Graphs per shard of a folder.
     block_size : int, default=1024
-        Graphs that are held in memory at a time; a row group each.
+        Graphs that are held in memory at a time. Each row group has so many.
     on_error : "raise", "nan" or "skip", default="raise"
         A graph that cannot be used: its shard fails, it gets a row of NaN, or it is left out.
     n_jobs : int, optional
-        For a folder, processes, as in joblib; None or 1: this one. With `dask=True`, workers; None: one per
-        core. For a file, threads.
+        For a folder, processes, as in joblib. None or 1 is this process. With `dask=True`, workers, by
+        default one per core. For a file, threads.
     dask : True, str or distributed.Client, optional
-        For a folder, compute on a cluster: a new one on this machine, that of a scheduler's address, or that
-        of a client. All its machines must see inputs and folder under the same names.
+        For a folder, compute on a cluster: a new one on this computer, that of a scheduler's address, or that
+        of a client. All its computers must see inputs and folder under the same names.
     resume : bool, default=False
         Continue an interrupted run, if there is one.
     force : bool, default=False
@@ -134,9 +134,13 @@ def embed(
     safe_csv : bool, default=False
         Write texts of a CSV file that a spreadsheet would run as formulas with an apostrophe in front.
     advance : callable, optional
-        advance(graphs, total) is called with each finished shard; total is None if it is not known.
+        advance(graphs, total) is called with each finished shard. `total` is None if it is not known.
     note : callable, optional
         note(text) is called with messages for the user.
+
+    Returns
+    -------
+    Report
 
     Examples
     --------
@@ -179,7 +183,7 @@ def embed(
 
 @dataclass
 class Run:
-    """One run of `embed`; its parameters are those of `embed`."""
+    """One run of `embed`. Its parameters are those of `embed`."""
 
     inputs: RunInputs
     output: Path
@@ -193,7 +197,7 @@ class Run:
     note: Callable[[str], Any] = lambda *_: None
 
     def _identity(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return everything that the vectors depend on; a run is resumed only if it is the same."""
+        """Return everything that the vectors depend on. A run is resumed only if it is the same."""
         fitted = None
         if hasattr(self.transformer, "n_components_"):
             fitted = hashlib.sha256(self.transformer.to_json().encode()).hexdigest()
@@ -246,7 +250,7 @@ class Run:
         return self.inputs.blocks(self.block_size, format=self.format, options=self.options, **more)
 
     def _fitted(self, blocks: Iterator[Any], first: list[Any], n_jobs: int | None) -> dict[str, Any]:
-        """Fit the transformer and return it as text; `first` gets the blocks that this consumed."""
+        """Fit the transformer and return it as text. `first` gets the blocks that this consumed."""
 
         def consumed() -> Iterator[Any]:
             yield from list(first)
@@ -261,7 +265,7 @@ class Run:
         return {"transformer": self._fit(consumed() if is_open else self._blocks(n_jobs)).to_json()}
 
     def _write_missing(self, writer: ShardWriter, blocks: Iterator[Any]) -> Iterator[int]:
-        """Write the missing shards and yield their numbers; the blocks between them are only read."""
+        """Write the missing shards and yield their numbers. The blocks between them are only read."""
         done = 0
         for first, end in list(writer.gaps()):
             for block in islice(blocks, first - done):
@@ -303,7 +307,7 @@ class Run:
     def planned(
         self, shard_size: int, *, resume: bool = False, force: bool = False
     ) -> tuple[ShardWriter, Plan]:
-        """Plan a folder of shards, or read the plan of an interrupted run; return writer and plan."""
+        """Plan a folder of shards, or read the plan of an interrupted run. Return writer and plan."""
         files = self.inputs.files()
         writer = ShardWriter(self.output, single=False)
         try:

@@ -32,7 +32,7 @@ class RunInputs:
     inputs : path, glob, or several
         As in `grnf.io.read_graphs`.
     name : str, optional
-        What messages call it; by default the path.
+        What messages call it. By default the path.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class RunInputs:
         yield_bad: bool = False,
         n_jobs: int | None = None,
     ) -> Iterator[RawBatch | list[Any]]:
-        """Yield the graphs `size` at a time; with `yield_bad`, a `BadGraph` for each that cannot be read."""
+        """Yield the graphs `size` at a time. With `yield_bad`, `BadGraph` stands for unreadable ones."""
         more: Any = {"on_error": "yield" if yield_bad else "raise", "block_size": size, "n_jobs": n_jobs}
         if self.source is None:
             where = self.paths if self._several else self.paths[0]
@@ -91,7 +91,7 @@ class RunInputs:
         return sized(blocks_of(file, format_of(file), options=options, **more), size)
 
     def files(self) -> list[Path]:
-        """Return all files; TU folders stay whole, of other folders all files of known formats."""
+        """Return all files. A TU folder is one, of other folders all files of known formats are taken."""
         files: list[Path] = []
         for path in self.paths:
             files += _files_of(path) if path.is_dir() and not is_tu_folder(path) else [path]
@@ -99,7 +99,7 @@ class RunInputs:
 
 
 class _Known(File):
-    """A file whose first bytes are known; it is opened only to read beyond them."""
+    """A file whose first bytes are known. It is opened only to read beyond them."""
 
     def __init__(self, path: Path, name: str, head: bytes) -> None:
         super().__init__(path, name=name)

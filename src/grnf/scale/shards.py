@@ -54,7 +54,7 @@ class Shard:
 
     @property
     def n_graphs(self) -> int | None:
-        """The number of its graphs; None if they were not counted."""
+        """The number of its graphs, or None if they were not counted."""
         counts = [each.count for each in self.ranges]
         return None if None in counts else sum(count or 0 for count in counts)
 
@@ -96,7 +96,7 @@ class Plan:
 
     @property
     def n_graphs(self) -> int | None:
-        """The number of graphs; None if they were not counted."""
+        """The number of graphs, or None if they were not counted."""
         counts = [shard.n_graphs for shard in self.shards]
         return None if None in counts else sum(count or 0 for count in counts)
 
@@ -118,9 +118,13 @@ class Job:
 class Outcome:
     """The result of a job.
 
-    The fate is "finished" (with a record) or, with a reason, "failed"; "died": its process did; "killed": it
-    killed several processes and is not tried again; "stopped": the shard is fine, but the run cannot
-    continue, for example on a full disk; "refused": this worker may not compute it.
+    The fate is "finished" (with a record), or one of these with a reason:
+
+    - "failed": it raised an error,
+    - "died": its process ended,
+    - "killed": it ended several processes and is not tried again,
+    - "stopped": the run cannot continue, for example on a full disk,
+    - "refused": this worker may not compute it.
     """
 
     number: int
@@ -152,7 +156,7 @@ def version_error(required: Mapping[str, str | None]) -> str | None:
 def shards_of(
     files: Sequence[Path], size: int, format: str | None, options: Mapping[str, Any]
 ) -> tuple[list[Shard], dict[str, dict[str, Any]]]:
-    """Cut files into shards of up to `size` graphs; return them, and the options of the reader of each file.
+    """Cut files into shards of up to `size` graphs. Return them, and the options of the reader of each file.
 
     The SMILES column of a table is determined here, since a range of the table might suggest another one.
     """
@@ -234,7 +238,7 @@ class OrphanError(Exception):
 
 
 def compute(job: Job) -> Outcome:
-    """Compute a shard and write it; failures are part of the outcome, not raised."""
+    """Compute a shard and write it. Failures are part of the outcome, not raised."""
     try:
         plan = _plan(job.folder, job.plan)
         different = version_error(plan.run["versions"])
@@ -255,7 +259,7 @@ def _plan(folder: str, expected: str) -> Plan:
     path = work_folder(folder, single=False) / PLAN
     config = unsealed(path)
     if config is None:
-        raise OSError(f"{path} is absent or damaged: this machine may not see the folder of the run")
+        raise OSError(f"{path} is absent or damaged. Check that this computer can read the folder of the run")
     plan = Plan.from_config(config)
     if plan.checksum != expected:
         raise OSError(f"{path} is of another run")

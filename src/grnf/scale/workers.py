@@ -1,6 +1,6 @@
 """Workers that compute shards: this process, several processes of this machine, or a Dask cluster.
 
-As many shards are under way as there are workers; the others wait here, so that a worker that dies takes no
+As many shards are under way as there are workers. The others wait here, so that a worker that dies takes no
 more with it than what it was computing.
 """
 
@@ -50,7 +50,7 @@ class ThisProcess:
 
 
 class Processes:
-    """Computes shards in several processes of this machine; if one dies, all of them are started again.
+    """Computes shards in several processes on this computer. If one dies, all of them are started again.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Processes:
         self.n_workers = effective_n_jobs(n_jobs)
 
     def run(self, jobs: Sequence[Job], *, alone: bool = False) -> Iterator[Outcome]:
-        """Yield an outcome for each job; with `alone`, only one is computed at a time."""
+        """Yield an outcome for each job. With `alone`, only one is computed at a time."""
         waiting, under_way = deque(jobs), dict[Any, Job]()
         environment = dict.fromkeys(THREADS, str(max(1, cpu_count() // self.n_workers)))
         executor = None
@@ -158,7 +158,7 @@ class DaskWorkers:
                 waiting.appendleft(job)
 
     def _finished(self, futures: list[Any]) -> list[Any]:
-        """Wait a moment; return the futures that are finished."""
+        """Wait a moment. Return the futures that are finished."""
         distributed: Any = import_module("distributed")
         if not futures:
             time.sleep(TICK)
@@ -196,10 +196,10 @@ def dask_client(where: Any, n_workers: int) -> Iterator[Any]:
     Parameters
     ----------
     where : True, str or distributed.Client
-        True starts a cluster on this machine and stops it at the end; or the address of a scheduler; or a
-        client, which is left open.
+        True starts a cluster on this computer and stops it at the end. A text is the address of a scheduler.
+        A client is left open.
     n_workers : int
-        Processes of a cluster on this machine, with a thread each.
+        Processes of a cluster on this computer, with a thread each.
     """
     try:
         dask: Any = import_module("dask")

@@ -5,7 +5,7 @@ of it for each of:
 
 - no mean of terms (psi_q - psi_i)^2 of one of N graphs is so far above, or so far below, its expectation
   that n kl(mean, expectation) > log(3 N / delta_r), kl that of Bernoulli variables for terms scaled to [0, 1]
-  (Chernoff and Hoeffding). It depends on the mean alone, so a radius search gives all that are not excluded;
+  (Chernoff and Hoeffding). It depends on the mean alone, so a radius search gives all that are not excluded.
 - no bet on (psi_q - psi_i)^2 - (psi_q - psi_j)^2 being positive wins a factor of 3 N^2 / delta_r if its
   expectation is not (`grnf.metric.betting`): terms that two graphs have in common with the query cancel.
 
@@ -54,7 +54,7 @@ def certify(
     own: int,
     deadline: float = math.inf,
 ) -> tuple[IntArray, FloatArray, FloatArray, list[str], int]:
-    """Search for one query with at most `most` features; `own` is a position to leave out, or -1.
+    """Search for one query with at most `most` features. `own` is a position to leave out, or -1.
 
     No round starts after the `deadline` of `time.monotonic`.
 

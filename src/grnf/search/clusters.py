@@ -122,6 +122,10 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : collection of graphs of any kind, or array of vectors, shape (n, M)
         y : ignored
+
+        Returns
+        -------
+        self : GraphClusterer
         """
         settings = checked_parameters(self, self._rules)
         _, rows = rows_of(X, self.transformer, settings["space"], self.n_jobs)
@@ -137,7 +141,7 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def announce(join: SelfJoin, radius: float) -> float:
-    """Report the expected time of a long join before it starts; return the expected number of pairs."""
+    """Report the expected time of a long join before it starts. Return the expected number of pairs."""
     seconds, pairs = join.estimate(radius)
     if seconds > NOTICE:
         logger.info(
@@ -237,7 +241,7 @@ def components(join: SelfJoin, radius: float) -> IntArray:
 
 @compiled
 def _unite(parents, i, j):  # type: ignore[no-untyped-def]
-    """Join the trees of the rows of each pair; the first row of a tree is its root. Paths are shortened."""
+    """Join the trees of the rows of each pair. The first row of a tree is its root. Paths are shortened."""
     for pair in range(len(i)):
         one, two = i[pair], j[pair]
         while parents[one] != one:

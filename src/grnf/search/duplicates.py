@@ -54,6 +54,17 @@ def compare_raw(g: RawGraph, h: RawGraph, *, limit: int = NODES_PER_LEVEL) -> Ve
     Parallel arcs are equal if their values are, in any order. `limit` is that of
     `grnf.symmetry.compare_graphs`, which compares graphs as tensors and sums parallel arcs.
 
+    Parameters
+    ----------
+    g, h : RawGraph
+    limit : int, default=20_000
+        Most nodes of a level of the search tree, as in `grnf.symmetry.compare_graphs`. That function compares
+        graphs as tensors and sums parallel arcs.
+
+    Returns
+    -------
+    "isomorphic", "different" or "undecided"
+
     Examples
     --------
     >>> from grnf import Graph
@@ -99,7 +110,7 @@ def _plain(values: Any) -> list[Hashable]:
 
 
 def _arcs(graph: RawGraph) -> dict[tuple[int, int], Hashable]:
-    """Return the values of each arc; those of parallel ones sorted."""
+    """Return the values of each arc, those of parallel ones sorted."""
     values: dict[tuple[int, int], list[Hashable]] = {}
     edges = np.asarray(graph.edges).reshape(-1, 2).tolist()
     for (i, j), label in zip(edges, _labels(graph.edge_columns, len(edges)), strict=True):
@@ -131,6 +142,12 @@ def duplicate_groups(
     standardize : bool, default=False
         The molecules were read with ``standardize=True``, so salts of the same molecule are duplicates.
     n_jobs : int, optional
+
+    Returns
+    -------
+    groups : list of lists of str
+        Ids, in the order of the graphs.
+    undecided : list of DuplicatePair
 
     Examples
     --------
@@ -187,7 +204,7 @@ def _classes(
 
 
 def _split(names: list[str], forms: dict[str, Forms], level: int) -> list[list[str]]:
-    """Split a class of isomorphic graphs by a form of their molecules; other graphs stay together."""
+    """Split a class of isomorphic graphs by a form of their molecules. Other graphs stay together."""
     groups: dict[str | None, list[str]] = {}
     for name in names:
         own = forms[name]
@@ -196,7 +213,7 @@ def _split(names: list[str], forms: dict[str, Forms], level: int) -> list[list[s
 
 
 def _forms(graph: RawGraph, standardize: bool) -> Forms:
-    """Return canonical SMILES of a molecule, one for each of `KINDS`; None for other graphs."""
+    """Return canonical SMILES of a molecule, one for each of `KINDS`, or None for other graphs."""
     smiles = graph.graph_columns.get("smiles")
     if smiles is None:
         return None
@@ -224,7 +241,30 @@ def near_duplicates(
 ) -> list[DuplicatePair]:
     """Return all pairs of graphs up to a distance, nearest first, and whether they are isomorphic.
 
-    Parameters are those of `duplicate_groups`, and `space` is that of `GraphIndex`.
+    Parameters
+    ----------
+    graphs : collection of graphs of any kind
+    transformer : GRNF
+    eps : float
+        The largest distance.
+    ids : sequence of str, optional
+    space : "plain" or "whitened", default="plain"
+        As in `GraphIndex`.
+    standardize : bool, default=False
+        As in `duplicate_groups`.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    list of DuplicatePair
+        With `first`, `second`, `distance`, `verdict` and `kind`.
+
+    Examples
+    --------
+    >>> from grnf import GRNF
+    >>> pairs = near_duplicates(["CCO", "OCC", "CCCO"], GRNF(512, random_state=0), eps=0.2)
+    >>> [(pair.first, pair.second, round(pair.distance, 2), pair.verdict) for pair in pairs]
+    [('0', '1', 0.0, 'isomorphic'), ('1', '2', 0.16, 'different'), ('0', '2', 0.16, 'different')]
     """
     collection = vectors_of(graphs, transformer, ids=ids, keep_graphs=True)
     pairs = _compared(collection, collection, eps, n_jobs, space, standardize)
@@ -245,9 +285,26 @@ def leaked(
 ) -> list[DuplicatePair]:
     """Return the graphs of one collection that are in another: pairs (of the first, of the second).
 
-    With `eps`, all pairs up to that distance; without, only isomorphic and undecided ones. The `kind` of a
+    With `eps`, all pairs up to that distance. Otherwise, only isomorphic and undecided ones. The `kind` of a
     pair tells stereoisomers and isotopologues from identical molecules. Other parameters are those of
     `near_duplicates`.
+
+    Parameters
+    ----------
+    train, test : collections of graphs of any kind
+    transformer : GRNF
+    eps : float, optional
+        Return all pairs up to that distance. By default only isomorphic and undecided ones.
+    train_ids, test_ids : sequence of str, optional
+    space : "plain" or "whitened", default="plain"
+    standardize : bool, default=False
+    n_jobs : int, optional
+        As in `near_duplicates`.
+
+    Returns
+    -------
+    list of DuplicatePair
+        With `first`, `second`, `distance`, `verdict` and `kind`.
 
     Examples
     --------

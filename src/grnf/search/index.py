@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from grnf._utils.result_tables import write_table
+from grnf._utils.result_tables import html_table, write_table
 from grnf._utils.rules import Bool, Int, OneOf, Real, checked
 from grnf._utils.running import progress
 from grnf.collection import Collection, vectors_of
@@ -54,6 +54,16 @@ class Hits:
         may be.
     components : list of int, optional
         For certified results: number of features that each query needed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> molecules = ["CCO", "CCCO", "CCN"]
+    >>> hits = GraphIndex().add(molecules, ids=molecules).search(["OCC"], n_neighbors=2, ids=["query"])
+    >>> [(row["query"], row["rank"], row["id"]) for row in hits.records()]
+    [('query', 1, 'CCO'), ('query', 2, 'CCCO')]
+    >>> hits.write(Path(tempfile.mkdtemp()) / "hits.csv")
     """
 
     queries: list[str]
@@ -69,7 +79,12 @@ class Hits:
         return len(self.queries)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield each hit as a row of a table, with the values of `columns`."""
+        """Yield each hit as a row of a table, with the values of `columns`.
+
+        Yields
+        ------
+        dict
+        """
         for row, query in enumerate(self.queries):
             for rank, name in enumerate(self.ids[row]):
                 values: list[Any] = [query, rank + 1, name, float(self.distances[row][rank])]
@@ -86,8 +101,16 @@ class Hits:
         names += [] if self.intervals is None else ["low", "high"]
         return names + ([] if self.status is None else ["status"])
 
+    def _repr_html_(self) -> str:
+        return html_table(self.columns, self.records(), f"Hits of {len(self):,} queries")
+
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as .csv, .json (a list of objects) or .parquet, all or nothing."""
+        """Write the table as .csv, .json (a list of objects) or .parquet, all or nothing.
+
+        Parameters
+        ----------
+        path : path
+        """
         write_table(path, self.columns, self.records())
 
 
@@ -131,6 +154,22 @@ class GraphIndex:
     >>> hits = index.search(graphs[:2], n_neighbors=3)
     >>> [names[0] for names in hits.ids], hits.distances[0].shape
     (['0', '1'], (3,))
+    >>> index.remove(["3", "7"]).compact().ids[:4]
+    ['0', '1', '2', '4']
+    >>> index.row("0").shape
+    (64,)
+
+    Saved to a folder, and with the graphs and their columns:
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp() + "/molecules.index"
+    >>> names = ["ethanol", "propanol", "amine"]
+    >>> GraphIndex(keep_graphs=True).add(["CCO", "CCCO", "CCN"], ids=names).save(folder)
+    >>> index = GraphIndex.load(folder)
+    >>> index.graph("ethanol").node_columns["symbol"], index.columns(["ethanol"])
+    (array(['C', 'C', 'O'], dtype=object), [{'smiles': 'CCO'}])
+    >>> index.within(["OCC"], 1e-4).ids
+    [['ethanol']]
     """
 
     def __init__(
@@ -164,6 +203,10 @@ class GraphIndex:
             The SMILES and kept columns of graphs in a list are stored, see `columns`.
         ids : sequence of str, optional
             Names of the graphs; by default their own, or their row numbers.
+
+        Returns
+        -------
+        self : GraphIndex
         """
         transformer = self.transformer
         if transformer is None and not self.n_components_:
@@ -192,7 +235,16 @@ class GraphIndex:
         return self
 
     def remove(self, ids: Sequence[str]) -> Self:
-        """Remove graphs by their ids; none of them if one id is absent."""
+        """Remove graphs by their ids; none of them if one id is absent.
+
+        Parameters
+        ----------
+        ids : sequence of str
+
+        Returns
+        -------
+        self : GraphIndex
+        """
         if isinstance(ids, str):
             raise GraphError(f"ids must be a list of str, got {ids!r}")
         self._segments.remove(list(ids))
@@ -200,7 +252,12 @@ class GraphIndex:
         return self
 
     def compact(self) -> Self:
-        """Merge all segments into one, without the removed graphs."""
+        """Merge all segments into one, without the removed graphs.
+
+        Returns
+        -------
+        self : GraphIndex
+        """
         self._segments.compact()
         return self
 
@@ -216,21 +273,53 @@ class GraphIndex:
         return self._segments.names()
 
     def graph(self, name: str) -> RawGraph:
-        """Return a graph by its id, if graphs are kept."""
+        """Return a graph by its id, if graphs are kept.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        RawGraph
+        """
         return self._segments.graph(int(self._segments.positions([name])[0]))
 
     def columns(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Return the columns of graphs by their ids, such as SMILES, as far as the graphs had some."""
+        """Return the columns of graphs by their ids, such as SMILES, as far as the graphs had some.
+
+        Parameters
+        ----------
+        names : sequence of str
+
+        Returns
+        -------
+        list of dict
+        """
         found = (self._segments.at(int(position)) for position in self._segments.positions(names))
         return [json.loads(segment.columns_at(np.array([place]))[0]) for segment, place in found]
 
     def row(self, name: str) -> FloatArray:
-        """Return the row of a graph by its id: its vector, after the map of the space."""
+        """Return the row of a graph by its id: its vector, after the map of the space.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        array, shape (n_components_,)
+        """
         return self._segments.row(int(self._segments.positions([name])[0]))
 
     def __repr__(self) -> str:
         source = type(self.transformer).__name__ if self.transformer is not None else "vectors"
         return f"GraphIndex({len(self)} graphs, {self.n_components_} numbers each, {source}, {self.space})"
+
+    def _repr_html_(self) -> str:
+        made = "given vectors" if self.transformer is None else repr(self.transformer)
+        values = {"graphs": len(self), "features": self.n_components_, "vectors": made, "space": self.space}
+        return html_table(values, [values], "GraphIndex")
 
     def kneighbors(
         self, X: Any, n_neighbors: int = 5, return_distance: bool = True
@@ -302,6 +391,21 @@ class GraphIndex:
         time_limit : float, optional
             For `certified`: seconds after which no more features are drawn. Graphs that are undecided then
             are "tied".
+
+        Returns
+        -------
+        Hits
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> molecules = ["CCO", "CCCO", "CCN", "c1ccccc1"]
+        >>> index = GraphIndex(GRNF(1024, random_state=0), keep_graphs=True).add(molecules, ids=molecules)
+        >>> hits = index.search(["CCCCO"], n_neighbors=2, confidence=0.95)
+        >>> hits.ids[0], hits.distances[0].round(2), hits.intervals[0].round(2).tolist()
+        (['CCCO', 'CCO'], array([0.12, 0.26]), [[0.09, 0.17], [0.21, 0.32]])
+        >>> index.search(["CCCCO"], n_neighbors=1, certified=True).status
+        [['certain']]
         """
         n_neighbors = checked(n_neighbors, "n_neighbors", Int(1))
         queries = self._queries(
@@ -328,6 +432,21 @@ class GraphIndex:
         """Return all graphs up to a distance of each query, nearest first.
 
         Parameters are those of `search`; a radius of 0 finds equal vectors.
+
+        Parameters
+        ----------
+        X : collection of graphs of any kind, or array of vectors
+            Queries.
+        radius : float
+            0 finds equal vectors. Those of isomorphic graphs may differ by rounding.
+        ids : sequence of str, optional
+        others : bool, default=False
+        confidence : float, optional
+            As in `search`.
+
+        Returns
+        -------
+        Hits
         """
         if not 0 <= radius < np.inf:
             raise ValueError(f"radius must be a number >= 0, got {radius!r}")
@@ -337,6 +456,12 @@ class GraphIndex:
 
     def self_join(self) -> tuple[list[str], SelfJoin]:
         """Return the names of all graphs, and what compares all of them with each other.
+
+        Returns
+        -------
+        names : list of str
+        join : SelfJoin
+            With the methods `pairs` and `nearest`.
 
         Examples
         --------
@@ -356,6 +481,11 @@ class GraphIndex:
 
         The folder that it was loaded from, or saved to, gets only the changes. Another index in that folder
         is not overwritten, nor are changes that another program made meanwhile.
+
+        Parameters
+        ----------
+        path : path
+            Name of the folder.
         """
         if not len(self):
             raise GraphError("the index is empty", cure="Add graphs before you save it")
@@ -396,6 +526,10 @@ class GraphIndex:
         n_jobs : int, optional
         verify : bool, default=False
             Check the rows and graphs against their checksums too, which reads all of them.
+
+        Returns
+        -------
+        GraphIndex
         """
         state = load_index(Path(path), verify)
         settings = dict(state.settings)
@@ -444,7 +578,8 @@ class GraphIndex:
                 bounds = self._upper_bounds(queries, at, positions)
                 found = map(partial(distance, z, **precision), vectors)
                 ends = [
-                    replace(d, upper=bound).interval(level) for d, bound in zip(found, bounds, strict=True)
+                    replace(d, upper=partial(float, bound)).interval(level)
+                    for d, bound in zip(found, bounds, strict=True)
                 ]
                 intervals.append(np.array(ends).reshape(-1, 2))
         return Hits(
@@ -456,12 +591,13 @@ class GraphIndex:
             intervals if level is not None else None,
         )
 
-    def _upper_bounds(self, queries: Collection, at: int, positions: IntArray) -> list[Any]:
-        """Return functions that bound d_P^2 of a query and each hit from above, None without graphs."""
-        if not self.keep_graphs or queries.graphs is None or not hasattr(self.transformer, "_upper_bound"):
-            return [None] * len(positions)
-        graphs = (self._segments.graph(int(position)) for position in positions)
-        return [partial(self.transformer._upper_bound, queries.graphs[at], graph) for graph in graphs]
+    def _upper_bounds(self, queries: Collection, at: int, positions: IntArray) -> FloatArray:
+        """Return what d_P^2 of a query and each hit is at most, infinite without graphs."""
+        known = self.keep_graphs and queries.graphs is not None and hasattr(self.transformer, "_upper_bounds")
+        if not (known and len(positions)):
+            return np.full(len(positions), np.inf)
+        graphs = [self._segments.graph(int(position)) for position in positions]
+        return np.asarray(self.transformer._upper_bounds([queries.graphs[at]], graphs)[0])
 
     def _precision(self) -> dict[str, Any]:
         """Return the properties of the features that intervals need."""

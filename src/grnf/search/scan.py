@@ -48,7 +48,7 @@ TINY = 1e-37
 
 @dataclass(frozen=True, eq=False)
 class Sketcher:
-    """Sketches of vectors of length M; `axes` (M, p) are orthonormal up to rounding, which is measured."""
+    """Sketches of vectors of length M. `axes` (M, p) are orthonormal up to rounding, which is measured."""
 
     center: FloatArray
     axes: FloatArray
@@ -170,7 +170,7 @@ def _bounds(s, low, high, out):  # type: ignore[no-untyped-def]
 
 @inner
 def _sketch_squares(s, block, out, limit):  # type: ignore[no-untyped-def]
-    """Write the squares of the distances from a sketch to those of a block; False if all exceed the limit."""
+    """Write squared distances from a sketch to those of a block. Return False if all exceed the limit."""
     out[:] = 0
     for axis in range(len(s)):
         at, column = s[axis], block[axis]
@@ -193,7 +193,7 @@ def _after(d1, n1, d2, n2):  # type: ignore[no-untyped-def]
 
 @inner
 def _sift(squares, numbers, positions):  # type: ignore[no-untyped-def]
-    """Let the first entry of a heap sink to its position; the last in order comes first."""
+    """Let the first entry of a heap sink to its position. The last in order comes first."""
     at = 0
     while True:
         child = 2 * at + 1
@@ -213,7 +213,7 @@ def _sift(squares, numbers, positions):  # type: ignore[no-untyped-def]
 
 @inner
 def _offer(block, q, s, segment, factor, slack, offset, sums, heap):  # type: ignore[no-untyped-def]
-    """Put rows of a block that are near enough into the heap; return how many distances were computed."""
+    """Put rows of a block that are near enough into the heap. Return how many distances were computed."""
     rows, sketch, numbers, alive = segment
     squares, kept, positions = heap
     limit, computed = _reach(squares[0], factor, slack), 0
@@ -241,14 +241,14 @@ def nearest(q, s, segment, boxes, factor, slack, offset, heap):  # type: ignore[
     q, s : arrays, shapes (M,) and (d,)
         The query in double precision, and its sketch.
     segment : (rows, sketch, numbers, alive)
-        Shapes (n, M), (n_blocks, d, WIDTH), (n,) and (n,); of equal distances the smallest number wins.
+        Shapes (n, M), (n_blocks, d, WIDTH), (n,) and (n,). Of equal distances the smallest number wins.
     boxes : (low, high), shapes (d, n_blocks)
     factor, slack : float
         Largest effect of rounding on a sketch distance, relative and absolute.
     offset : int
         Added to the positions of rows.
     heap : (squares, numbers, positions)
-        Arrays of length k, the last in order first; free entries have the square infinity.
+        Arrays of length k, the last in order first. Free entries have the square infinity.
 
     Returns the number of distances and the number of blocks of sketches that were computed.
     """

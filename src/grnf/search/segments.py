@@ -6,7 +6,8 @@
     segment-N/          rows that were added together, in the order of their tree:
         rows.npy        (n, M), single or double precision
         numbers.npy     (n,) when each was added
-        sketch.npy      (n_blocks, d, 256); low.npy, high.npy (d, n_blocks): boxes around the blocks
+        sketch.npy      (n_blocks, d, 256)
+        low.npy, high.npy                (d, n_blocks) boxes around the blocks
         center.npy, axes.npy             parameters of the sketches
         ids_text.npy, ids_ends.npy, ids_hashes.npy, ids_positions.npy      names (see `Ids`)
         graphs.jsonl, graphs_ends.npy    the graphs, one per line, if they are kept
@@ -136,14 +137,14 @@ class Ids(Texts):
         for first, second in zip(order[same], order[same + 1], strict=True):
             if names[first] == names[second]:
                 raise GraphError(
-                    f"the id {names[first]!r} occurs twice",
-                    cure="Ids must be unique; without ids graphs are called by their number",
+                    f"ids must be unique, got {names[first]!r} twice",
+                    cure="Without ids, graphs are named by their row number",
                 )
         texts = cls.joined(encoded)
         return cls(texts.text, texts.ends, hashes[order], order)
 
     def find(self, names: Sequence[str]) -> IntArray:
-        """Return the positions of names; -1 for those that are absent."""
+        """Return the positions of names, or -1 for those that are absent."""
         hashes = _hashes(name.encode("utf-8", "surrogatepass") for name in names)
         positions = np.full(len(names), -1)
         first, last = np.searchsorted(self.hashes, hashes), np.searchsorted(self.hashes, hashes, "right")
@@ -160,7 +161,7 @@ def _hashes(names: Iterable[bytes]) -> npt.NDArray[np.uint64]:
 
 
 class GraphLines:
-    """Graphs in a file, one per line, which are read when they are used; `ends` are the ends of the lines."""
+    """Graphs in a file, one per line, which are read when they are used. `ends` are the ends of the lines."""
 
     def __init__(self, path: Path, ends: IntArray) -> None:
         self.path, self.ends = path, ends
@@ -283,7 +284,7 @@ def _fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 class Segments:
-    """Segments of which each is much larger than the next; a position counts rows over all of them."""
+    """Segments of which each is much larger than the next. A position counts rows over all of them."""
 
     def __init__(self, segments: Sequence[Segment] = (), next_number: int = 0) -> None:
         self.parts = list(segments)
@@ -300,7 +301,7 @@ class Segments:
             self.parts[-2:] = [Segment.merged(self.parts[-2:])]
 
     def remove(self, names: list[str]) -> None:
-        """Remove rows by their names; none if one name is absent."""
+        """Remove rows by their names. None if one name is absent."""
         positions = self.positions(names)
         for number, (segment, offset) in enumerate(self._offsets()):
             own = positions[(positions >= offset) & (positions < offset + len(segment))] - offset
@@ -330,7 +331,7 @@ class Segments:
         return [name for _, name in sorted(numbered)]
 
     def find(self, names: Sequence[str]) -> IntArray:
-        """Return the positions of names; -1 for those that are absent."""
+        """Return the positions of names, or -1 for those that are absent."""
         positions = np.full(len(names), -1)
         for segment, offset in self._offsets():
             own = segment.ids.find(names)
@@ -372,7 +373,7 @@ class Segments:
         return graph
 
     def nearest(self, rows: FloatArray, n_neighbors: int, n_jobs: int | None) -> list[Neighbors]:
-        """Return the nearest rows of each query, nearest first; of equal ones the older first."""
+        """Return the nearest rows of each query, nearest first, and of equal ones the older first."""
         scan: Any = nearest  # compiled: mypy sees it without its arguments
 
         def search(row: FloatArray) -> tuple[Any, ...]:
@@ -418,7 +419,7 @@ def _each(
 
 @dataclass(frozen=True, eq=False)
 class IndexState:
-    """The content of an index; `checksum` is that of the head on disk from which it was read."""
+    """The content of an index. `checksum` is that of the head on disk from which it was read."""
 
     settings: dict[str, Any]
     space_map: SpaceMap
@@ -432,7 +433,7 @@ class IndexState:
 
 
 def save_index(state: IndexState, path: Path, source: Path | None) -> IndexState:
-    """Write an index to a new folder, or its changes to its folder `source`; return it mapped."""
+    """Write an index to a new folder, or its changes to its folder `source`. Return it mapped."""
     if path.exists() and (source is None or path.resolve() != source):
         raise FileExistsError(f"{path} exists already: remove it, or choose another name")
     with room_for(path, path.absolute().parent):
@@ -484,7 +485,7 @@ def _remove_unnamed(path: Path, named: Mapping[str, Any]) -> None:
 
 
 def _write_changes(state: IndexState, path: Path, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Write new segments, marks of removed rows and the head; return the files that it names."""
+    """Write new segments, marks of removed rows and the head. Return the files that it names."""
     written = [*path.glob("space-*.npy"), *path.glob("transformer.json")]
     last = max((int(folder.name.split("-")[1]) for folder in path.glob("segment-*")), default=0)
     segments = []
@@ -549,7 +550,7 @@ def _flush(file: IO[bytes]) -> None:
 
 
 def load_index(path: Path, verify: bool = False) -> IndexState:
-    """Read the head of an index and map its arrays; with `verify`, check all checksums."""
+    """Read the head of an index and map its arrays. With `verify`, check all checksums."""
     while True:
         head = _read_head(path)
         try:
@@ -645,7 +646,7 @@ def _read_transformer(path: Path) -> Any:
 
 
 def _mapped(file: Path) -> npt.NDArray[Any]:
-    """Map an array; one without entries cannot be mapped and is read."""
+    """Map an array. One without entries cannot be mapped and is read."""
     try:
         with open(file, "rb") as stream:
             np.lib.format.read_magic(stream)

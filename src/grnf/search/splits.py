@@ -55,7 +55,9 @@ def split_graphs(
         For "distance" and "clusters". By default the median distance of a graph to its nearest neighbor.
     y : array-like, shape (n,), optional
         For "random": classes or numbers whose distribution is the same in all parts.
-    transformer, space, n_jobs
+    transformer : object with `transform`, optional
+    space : "plain" or "whitened", default="plain"
+    n_jobs : int, optional
         As in `GraphClusterer`.
     random_state : int, Generator or None, default=0
         Order of groups of equal size, or of graphs for "random".
@@ -150,7 +152,7 @@ def _percent(shares: FloatArray) -> str:
 
 
 def _scaffolds(X: Any) -> IntArray:
-    """Return the number of the Murcko scaffold of each molecule; those without rings share one."""
+    """Return the number of the Murcko scaffold of each molecule. Those without rings share one."""
     from rdkit.Chem import MolFromSmiles
     from rdkit.Chem.Scaffolds import MurckoScaffold
 
@@ -186,7 +188,9 @@ def split_distances(
     X : collection of graphs of any kind, or array of vectors, shape (n, M)
     parts : array-like of int, shape (n,)
         Number of the part of each graph: 0 for training, 1 for validation, and so on.
-    transformer, space, n_jobs
+    transformer : object with `transform`, optional
+    space : "plain" or "whitened", default="plain"
+    n_jobs : int, optional
         As in `GraphClusterer`.
 
     Returns
@@ -194,7 +198,7 @@ def split_distances(
     distances : array, shape (n,)
         Infinite for graphs of the first part.
     nearest : array of int, shape (n,)
-        Row of the nearest graph of an earlier part; -1 for graphs of the first part.
+        Row of the nearest graph of an earlier part, or -1 for graphs of the first part.
 
     Examples
     --------
@@ -236,7 +240,9 @@ def pick_diverse(
         At most the number of graphs.
     first : sequence of int, default=(0,)
         Rows of the graphs that are picked first.
-    transformer, space, n_jobs
+    transformer : object with `transform`, optional
+    space : "plain" or "whitened", default="plain"
+    n_jobs : int, optional
         As in `GraphClusterer`.
 
     Returns
@@ -244,7 +250,7 @@ def pick_diverse(
     rows : array of int, shape (n_picks,)
         In the order in which they are picked.
     distances : array, shape (n_picks,)
-        Distance to the nearest of the graphs before; infinite for the first.
+        Distance to the nearest of the graphs before, infinite for the first.
 
     Examples
     --------

@@ -53,5 +53,5 @@ def unchanged(Z: FloatArray) -> FloatArray:
 
 
 def space_map(space: str, Z: FloatArray, shrinkage: float = SHRINKAGE) -> SpaceMap:
-    """Fit the map of a space to the vectors of a collection; distances are those after the map."""
+    """Fit the map of a space to the vectors of a collection. Distances are those after the map."""
     return Whitening(*principal_axes(Z), shrinkage) if space == "whitened" else unchanged

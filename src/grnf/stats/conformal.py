@@ -145,7 +145,7 @@ class ReferenceScores:
         return along / self.deviations, np.sqrt(np.einsum("ij,ij->i", rest, rest))
 
     def __call__(self, Z: FloatArray) -> FloatArray:
-        """Return rows of scores, shape (n, 4 + d); equal graphs have equal rows."""
+        """Return rows of scores, shape (n, 4 + d). Equal graphs have equal rows."""
         along, rest = self.coordinates(Z)
         if not len(along):
             return np.zeros((0, len(ANOMALY_SCORES) + along.shape[1]))

@@ -57,6 +57,13 @@ class GraphDescriptor(FeatureViews):
     >>> descriptor = GraphDescriptor(64, random_state=0)
     >>> descriptor(graphs).shape, list(descriptor.views_)
     ((10, 132), ['plain', 'roles', 'size', 'patterns'])
+    >>> sizes = descriptor.fit_transform_views(graphs, ["size"])
+    >>> list(sizes), descriptor.transform_views(graphs)["size"].shape
+    (['size'], (10, 2))
+    >>> descriptor.transform(graphs).shape, descriptor.get_feature_names_out()[:2]
+    ((10, 132), array(['plain0', 'plain1'], dtype=object))
+    >>> list(descriptor.protocol())
+    ['views', 'n_components', 'seed']
     """
 
     @property
@@ -66,7 +73,16 @@ class GraphDescriptor(FeatureViews):
         return {"plain", "size", "patterns"} if default else set()
 
     def default_views(self, batch: GraphBatch) -> dict[str, Any]:
-        """Return the views that suit the attributes of these graphs."""
+        """Return the views that suit the attributes of these graphs.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        dict from name to transformer
+        """
         marks = {item: indicator_columns(getattr(batch, f"{item}_attr")) for item in ("node", "edge")}
         coded = any(getattr(batch, f"{item}_codes").values.shape[1] for item in marks)
         categories = coded or any(columns.any() for columns in marks.values())
@@ -126,7 +142,7 @@ def patterns(batch: GraphBatch) -> FloatArray:
 
 
 def with_degrees(batch: GraphBatch) -> GraphBatch:
-    """Return the same graphs with degrees as categories instead of attributes; large ones to a fifth."""
+    """Return the same graphs with degrees as categories, large degrees rounded to a fifth."""
     degree = np.asarray(adjacency(batch, "any").sum(axis=1)).ravel()
     coarse = np.where(degree <= 16, degree, 16 + np.ceil(4 * np.log2(np.maximum(degree, 1) / 16)))
     kinds, place = np.unique(coarse.astype(np.int64), return_inverse=True)

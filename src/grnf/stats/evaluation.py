@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from grnf._utils.random import draw_seed
+from grnf._utils.result_tables import html_table
 from grnf._utils.rules import Int, OneOf, checked
 from grnf._version import __version__
 from grnf.collection import Collection
@@ -77,6 +78,16 @@ class Evaluation:
         Generated graphs that may be duplicates, which was not decided; they count as new.
     protocol : dict
         All settings that are needed to repeat the evaluation.
+
+    Examples
+    --------
+    >>> from grnf.datasets import make_sbm
+    >>> graphs, _ = make_sbm(60, random_state=0)
+    >>> result = evaluate(graphs[:30], graphs[30:], n_components=32, n_bootstraps=50, random_state=0)
+    >>> print(result.to_table("markdown").splitlines()[0])
+    | score | better | value | 95 % interval | reference halves |
+    >>> result.notes()[0], len(result.to_dict()["scores"])
+    ('30 generated, 30 reference graphs', 11)
     """
 
     scores: dict[str, Score]
@@ -104,7 +115,12 @@ class Evaluation:
         return self.scores[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return plain values, for JSON.
+
+        Returns
+        -------
+        dict
+        """
         scores = {
             name: {key: None if each is None or isnan(each) else each for key, each in vars(score).items()}
             for name, score in self.scores.items()
@@ -121,14 +137,32 @@ class Evaluation:
         }
 
     def to_table(self, format: str = "text") -> str:
-        """Return the scores as a table: "text", "markdown", "latex" or "csv"."""
+        """Return the scores as a table: "text", "markdown", "latex" or "csv".
+
+        Parameters
+        ----------
+        format : "text", "markdown", "latex" or "csv", default="text"
+
+        Returns
+        -------
+        str
+        """
         return table(self.scores, self.notes(), format)
 
     def __str__(self) -> str:
         return self.to_table()
 
+    def _repr_html_(self) -> str:
+        records = [{"score": name, **vars(score)} for name, score in self.scores.items()]
+        return html_table(["score", "value", "low", "high"], records, "\n".join(self.notes()))
+
     def notes(self) -> list[str]:
-        """Return sizes, verdicts and settings, a line each."""
+        """Return sizes, verdicts and settings, a line each.
+
+        Returns
+        -------
+        list of str
+        """
         sizes, made = self.protocol["sizes"], self.protocol["descriptor"]
         features = f"; M = {made['n_components']} features each" if "n_components" in made else ""
         how = f"{self.test.n_resamples:,} permutations; largest effect: {self.test.strongest}"
@@ -184,6 +218,10 @@ def evaluate(
     n_components : int, default=512
         Features of each view.
     random_state : int, numpy Generator or RandomState, optional
+
+    Returns
+    -------
+    Evaluation
 
     Examples
     --------
@@ -244,7 +282,7 @@ def evaluate(
 def _separation(
     samples: Sequence[Collection], pooled: Mapping[str, FloatArray], descriptor: GraphDescriptor, seed: int
 ) -> Separation:
-    """Return what a classifier shows; its feature views of graphs are fitted on its training part alone."""
+    """Return what a classifier shows. Its feature views of graphs are fitted on its training part alone."""
     sizes = len(samples[0]), len(samples[1])
     if samples[0].has_vectors or samples[0].batch is None:
         return separate(sizes, lambda _: pooled, seed)
@@ -288,7 +326,7 @@ def _vector_scores(X: FloatArray, Y: FloatArray, k: int, n_bootstraps: int, seed
 def sample_distances(X: FloatArray, Y: FloatArray, n_bootstraps: int, seed: int) -> dict[str, Score]:
     """Return energy distance, MMD^2 (Gaussian kernel) and Frechet distance, with bootstrap intervals.
 
-    The first two have no bias; the width of the kernel is the median distance within the reference Y.
+    The first two have no bias. The width of the kernel is the median distance within the reference Y.
     """
     random = np.random.default_rng([seed, 3])
     some, others = X[random.permutation(len(X))[:MOST]], Y[random.permutation(len(Y))[:MOST]]

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.arrays import conformal_pvalues
 from grnf._utils.random import SEED_RULES, draw_seed, page_generator
+from grnf._utils.result_tables import html_table
 from grnf._utils.rules import Int, OneOf, Real, Table, checked, checked_parameters
 from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
@@ -57,6 +58,14 @@ class OutlierReport:
     needed : int or None
         If the graphs with the smallest possible p-value are not called outliers, because there are too few
         reference graphs for this false discovery rate: how many scores of them are needed (`detect` only).
+
+    Examples
+    --------
+    >>> alcohols = ["C" * n + "O" for n in range(1, 40)]
+    >>> detector = GRNFOutlierDetector(random_state=0).fit(alcohols)
+    >>> report = detector.detect(["CCC(C)O", "[Na+].[Cl-]"], ids=["butanol", "salt"])
+    >>> [(row["id"], row["pvalue"]) for row in report.records()]
+    [('butanol', 0.075), ('salt', 0.025)]
     """
 
     ids: list[str]
@@ -71,8 +80,17 @@ class OutlierReport:
 
     columns: ClassVar[list[str]] = ["id", "score", "pvalue", "adjusted", "outlier", "nearest", "distance"]
 
+    def _repr_html_(self) -> str:
+        count = int(self.outliers.sum())
+        return html_table(self.columns, self.records(), f"{count:,} outliers among {len(self.ids):,} graphs")
+
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield a row of a table for each graph."""
+        """Yield a row of a table for each graph.
+
+        Yields
+        ------
+        dict
+        """
         numbers = np.column_stack([self.scores, self.pvalues, self.adjusted, self.distances]).tolist()
         for row, name in enumerate(self.ids):
             score, p, adjusted, far = (None if math.isnan(value) else value for value in numbers[row])
@@ -135,6 +153,12 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     >>> report = detector.detect([star, *usual[200:]])
     >>> report.ids[0], bool(report.pvalues[0] < 0.01), detector.predict([star])
     ('0', True, array([-1]))
+    >>> bool(detector.decision_function([star])[0] < 0), detector.pvalues([star]).round(3)
+    (True, array([0.005]))
+    >>> mixed = [star, *usual[:60]]
+    >>> report = GRNFOutlierDetector(GRNF(64, random_state=0), random_state=0).fit_detect(mixed, fdr=0.2)
+    >>> report.ids[int(report.pvalues.argmin())]
+    '0'
     """
 
     _rules: ClassVar[Table] = {
@@ -178,6 +202,10 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         y : ignored
         ids : sequence of str, optional
             Names of the graphs, for `detect`.
+
+        Returns
+        -------
+        self : GRNFOutlierDetector
         """
         return self._fit(X, ids, draw_seed(self._settings()["random_state"]))
 
@@ -211,22 +239,65 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return scores: small is anomalous; NaN for bad graphs if `on_error` is "nan"."""
+        """Return scores: small is anomalous; NaN for bad graphs if `on_error` is "nan".
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n,)
+
+        Examples
+        --------
+        >>> detector = GRNFOutlierDetector(random_state=0).fit(["C" * n + "O" for n in range(1, 20)])
+        >>> alcohol, salt = detector.score_samples(["CCC(C)O", "[Na+].[Cl-]"])
+        >>> bool(salt < alcohol)
+        True
+        """
         return -self._for_each(X, self._scores)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return `score_samples` minus `offset_`: negative for outliers."""
+        """Return `score_samples` minus `offset_`: negative for outliers.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n,)
+        """
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return -1 for outliers and 1 for others; NaN for bad ones if `on_error` is "nan"."""
+        """Return -1 for outliers and 1 for others; NaN for bad ones if `on_error` is "nan".
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n,)
+        """
         decision = self.decision_function(X)
         bad = np.isnan(decision)
         labels = np.where(decision < 0, -1, 1)
         return np.where(bad, np.nan, labels) if bad.any() else labels
 
     def pvalues(self, X: Any) -> FloatArray:
-        """Return (1 + #{reference scores at least as large}) / (1 + their number) for each graph."""
+        """Return (1 + #{reference scores at least as large}) / (1 + their number) for each graph.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n,)
+        """
         return self._for_each(X, lambda Z: conformal_pvalues(self.held_out_scores_, self._scores(Z)))
 
     def detect(self, X: Any, *, fdr: float = 0.1, ids: Sequence[str] | None = None) -> OutlierReport:
@@ -241,6 +312,10 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         X : collection of graphs, as in `fit`
         fdr : float, default=0.1
         ids : sequence of str, optional
+
+        Returns
+        -------
+        OutlierReport
         """
         checked(fdr, "fdr", Real(1))
         collection = self._new_vectors(X, ids)
@@ -255,6 +330,19 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         make them larger, so that many mask each other: give a clean reference if there is one. With
         `contamination` as a number, that share of the graphs is flagged, those with the largest scores,
         instead of those that the false discovery rate allows.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        fdr : float, default=0.1
+            False discovery rate.
+        ids : sequence of str, optional
+        n_folds : int, default=5
+            Each part is scored by a detector that is fitted on the other parts.
+
+        Returns
+        -------
+        OutlierReport
         """
         checked(fdr, "fdr", Real(1))
         n_folds = checked(n_folds, "n_folds", Int(2))
@@ -302,7 +390,8 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = clone(self.detector).fit(rows)
         if not (hasattr(fitted, "score_samples") or hasattr(fitted, "decision_function")):
             raise ValueError(
-                f"{type(fitted).__name__} cannot score new samples; LocalOutlierFactor needs novelty=True"
+                f"detector must score new samples, got {type(fitted).__name__}, which cannot. "
+                "LocalOutlierFactor needs novelty=True"
             )
         return fitted
 
@@ -364,7 +453,7 @@ def _report(
     if len(collection):
         # valid for conformal p-values that share held-out scores (Bates and others, 2023)
         full[collection.rows, 3] = false_discovery_control(numbers[:, 1])
-    flagged = full[:, 3] <= fdr * (1 + 1e-12)  # false for NaN; 3 * 0.1 / 3 is a little below 0.1
+    flagged = full[:, 3] <= fdr * (1 + 1e-12)  # false for NaN, and 3 * 0.1 / 3 is a little below 0.1
     smallest = np.isclose(numbers[:, 1], 1 / (1 + n_scores))
     needed = None
     if n_scores and smallest.any() and not flagged.any():
@@ -382,7 +471,7 @@ def _brute(rows: FloatArray) -> NearestNeighbors:
 
 
 def _mean_distance(index: NearestNeighbors, rows: FloatArray, k: int, longest: float) -> FloatArray:
-    """Return the mean distance to the k nearest; a row that is equal does not count.
+    """Return the mean distance to the k nearest. A row that is equal does not count.
 
     `longest` is the largest length of the rows of the index.
     """

@@ -31,6 +31,7 @@ from scipy.special import gammaincc, logsumexp
 from scipy.stats import binomtest
 
 from grnf._utils.random import draw_seed
+from grnf._utils.result_tables import html_table
 from grnf._utils.rules import Bool, Int, OneOf, checked
 from grnf._version import __version__
 from grnf.collection import Collection
@@ -90,7 +91,7 @@ class ViewStatistic:
     ----------
     view : str
     axes : int, optional
-        Number of whitened axes; None for plain vectors.
+        Number of whitened axes, or None for plain vectors.
     width : float, optional
         Of the Gaussian kernel, in medians of the distances.
     statistic, pvalue : float
@@ -132,6 +133,15 @@ class PermutationTestResult:
         For two samples: the energy distance, with error bars over graphs and over features.
     witnesses_x, witnesses_y : list of Witness
         For two samples: the graphs that are most typical of a sample and least of the other.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> result = two_sample_test(random.normal(size=(30, 3)), random.normal(1, size=(30, 3)), random_state=0)
+    >>> result.pvalue, result.sizes, result.strongest.view
+    (0.001, (30, 30), 'vectors')
+    >>> result.to_dict()["pvalue"]  # with all settings, for JSON
+    0.001
     """
 
     statistic: float
@@ -145,8 +155,17 @@ class PermutationTestResult:
     witnesses_x: list[Witness] = field(default_factory=list)
     witnesses_y: list[Witness] = field(default_factory=list)
 
+    def _repr_html_(self) -> str:
+        columns = ["view", "axes", "width", "statistic", "pvalue"]
+        return html_table(columns, map(vars, self.views), str(self))
+
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return plain values, for JSON.
+
+        Returns
+        -------
+        dict
+        """
         return {**asdict(self), "sizes": list(self.sizes), "strongest": str(self.strongest)}
 
     def __str__(self) -> str:
@@ -185,14 +204,14 @@ def two_sample_test(
 
     Parameters
     ----------
-    X, Y : collections of graphs of any kind; arrays of vectors, shape (n, M); or dicts from view to array
+    X, Y : collections of graphs of any kind, arrays of vectors, shape (n, M), or dicts from view to array
     views : "auto", transformer, or dict of transformers, default="auto"
         Make vectors of graphs, as in `GraphDescriptor`.
     statistic : "energy", "mmd" or "linear", default="energy"
-        Energy distance; MMD^2 with Gaussian kernels of several widths; or distances of mean vectors, whose
+        Energy distance, MMD^2 with Gaussian kernels of several widths, or distances of mean vectors, whose
         cost is linear in the number of graphs.
     axes : sequence of int, default=(8, 16, 32, 64)
-        Numbers of whitened axes to test, in addition to plain vectors; at most a third of the number of
+        Numbers of whitened axes to test, in addition to plain vectors. At most a third of the number of
         graphs. Empty: plain vectors only.
     n_resamples : int, default=999
         Permutations.
@@ -202,9 +221,13 @@ def two_sample_test(
         Features of each view.
     n_witnesses : int, default=5
     ids : pair of sequences of str, optional
-        Names of the graphs; by default their own, or their numbers.
+        Names of the graphs. By default their own, or their numbers.
     random_state : int, numpy Generator or RandomState, optional
         Of features, permutations and bootstrap samples.
+
+    Returns
+    -------
+    PermutationTestResult
 
     Examples
     --------
@@ -237,8 +260,23 @@ def k_sample_test(
 ) -> PermutationTestResult:
     """Test whether several collections have the same distribution.
 
-    Parameters are those of `two_sample_test`; the statistics are sums over the samples of n_g times their
-    distances from the pooled sample.
+    The statistics are sums over the samples of n_g times their distances from the pooled sample.
+
+    Parameters
+    ----------
+    samples : sequence of samples
+        Each as X in `two_sample_test`.
+    views : "auto", transformer, or dict of transformers, default="auto"
+    statistic : "energy", "mmd" or "linear", default="energy"
+    axes : sequence of int, default=(8, 16, 32, 64)
+    n_resamples : int, default=999
+    n_components : int, default=512
+    random_state : int, numpy Generator or RandomState, optional
+        As in `two_sample_test`.
+
+    Returns
+    -------
+    PermutationTestResult
 
     Examples
     --------
@@ -266,7 +304,7 @@ def compare_samples(
     seed: int = 0,
     **settings: Any,
 ) -> PermutationTestResult:
-    """Test two samples that `pooled_views` returned; the settings are parameters of `two_sample_test`."""
+    """Test two samples that `pooled_views` returned. The settings are parameters of `two_sample_test`."""
     sizes = tuple(map(len, samples))
     result, rows, division = permutation_test(pooled, sizes, descriptor, seed=seed, **settings)
     strongest = rows[result.strongest.view]
@@ -343,7 +381,7 @@ def _keys(view: str, rows: PooledRows, statistic: str) -> list[tuple[str, int | 
 def pooled_statistics(rows: PooledRows, statistic: str, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the values of all statistics for all weights, and by how much equal ones may differ by rounding.
 
-    Weights, of shape (contrasts, N, divisions), sum to 0 over the N graphs; values are summed over contrasts.
+    Weights, of shape (contrasts, N, divisions), sum to 0 over the N graphs. Values are summed over contrasts.
 
     Examples
     --------
@@ -450,9 +488,9 @@ class Divisions:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)[self.order]
 
     def weights(self) -> Iterator[FloatArray]:
-        """Yield weights, shape (samples or 1, N, divisions), some at a time; the first is the observed one.
+        """Yield weights, shape (samples or 1, N, divisions), some at a time. The first is the observed one.
 
-        The weights of sample g are 1 / n_g on its own graphs less 1 / N on all, times sqrt(n_g); for two
+        The weights of sample g are 1 / n_g on its own graphs less 1 / N on all, times sqrt(n_g). For two
         samples one difference of means is enough. They sum to 0 over the graphs.
         """
         random, labels = np.random.default_rng([self.seed, 1]), self.labels
@@ -560,7 +598,7 @@ def percentile_score(value: float, resampled: FloatArray) -> Score:
 def energy_distance(D: Any, of_x: FloatArray, of_y: FloatArray) -> FloatArray:
     """Return 2 mean d(x, y) - mean d(x, x') - mean d(y, y') for each column of counts, without bias.
 
-    D has distances, those of the first sample first; or -k for MMD^2 with a kernel k. The counts, of shapes
+    D has distances, those of the first sample first, or -k for MMD^2 with a kernel k. The counts, of shapes
     (m, resamples) and (n, resamples), are how often each graph occurs. Pairs of a graph with itself, or with
     its own copy in a resample, do not count.
     """
@@ -621,7 +659,7 @@ class Witness:
 
 
 def effect_of(view: str, Z: FloatArray, sizes: Sequence[int], paired: bool, seed: int) -> Effect:
-    """Return the energy distance of pooled vectors, with error bars; of a random subset if there are many."""
+    """Return the energy distance of pooled vectors, or of a random subset of many, with error bars."""
     random = np.random.default_rng([seed, 2])
     m, n = sizes
     first = random.permutation(m)[:MOST]

@@ -71,7 +71,7 @@ def pooled_views(
 
 
 def _sample(X: Any, name: str, ids: Sequence[str] | None) -> tuple[Collection, dict[str, FloatArray]]:
-    """Return a sample, and its vectors by view; no views for graphs."""
+    """Return a sample, and its vectors by view. Graphs have no views."""
     if not isinstance(X, Mapping):
         sample = collect(X, name=name, ids=ids)
         if not sample.has_vectors:
@@ -207,7 +207,7 @@ def _principal(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def sample_axes(Y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return mean, variances and axes; of few long vectors no more axes than there are vectors."""
+    """Return mean, variances and axes. Few long vectors have no more axes than vectors."""
     if len(Y) >= Y.shape[1]:
         return principal_axes(Y)
     mean = Y.mean(axis=0)
@@ -216,7 +216,7 @@ def sample_axes(Y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def rounding_variance(vectors: FloatArray, unit: float) -> float:
-    """Return the variance along an axis that rounding alone may make; `unit` is that of the last place."""
+    """Return the variance along an axis that rounding alone may make. `unit` is that of the last place."""
     return (ROUNDING * unit) ** 2 * float(np.einsum("ij,ij->", vectors, vectors)) / len(vectors)
 
 

@@ -78,7 +78,7 @@ class Separation:
     views : dict from name to float
         Share of each view in the scores of the last classifier.
     typical : tuple of two lists of int
-        Judged graphs that are most clearly generated, and reference graphs; positions in their samples.
+        Judged graphs that are most clearly generated, and reference graphs, as positions in their samples.
     """
 
     total_variation: float
@@ -95,7 +95,7 @@ class Separation:
         return asdict(self)
 
     def verdict(self, n_graphs: int) -> str:
-        """Return the bound on the total variation in words; `n_graphs` is the number of all graphs."""
+        """Return the bound on the total variation in words. `n_graphs` is the number of all graphs."""
         if self.total_variation > 0:
             return f"total variation distance: at least {self.total_variation:.3f}"
         least = self.detectable["total_variation"]
@@ -110,9 +110,9 @@ def separate(
     Parameters
     ----------
     sizes : tuple of two ints
-        Graphs of each sample; in the pool, those of the first come first.
+        Graphs of each sample. In the pool, those of the first come first.
     views : function of an array of int to a dict of arrays
-        Returns vectors of the whole pool; what it learns, it learns from the given positions alone.
+        Returns vectors of the whole pool. What it learns, it learns from the given positions alone.
     seed : int
     delta : float, default=0.05
         Probability that a bound exceeds the distance.

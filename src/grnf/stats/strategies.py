@@ -12,7 +12,7 @@ wealth enters at time t (a mixture over change times). With wealth A_k in bet k,
 
     A_k(t) = (A_k(t - 1) + e_t / K) f_k(p_t).
 
-With sum e_t = 1 the total is a martingale that starts at 1; with e_t = 1 it is the Shiryaev-Roberts sum,
+With sum e_t = 1 the total is a martingale that starts at 1. With e_t = 1 it is the Shiryaev-Roberts sum,
 whose expectation at time t is t. All values are logarithms, so no wealth overflows.
 
 **Many strategies.** A strategy that starts after s graphs may choose its score by these graphs. Given them,
@@ -82,7 +82,7 @@ or the interval would be too short (`python -m experiments streams` measures tha
 
 
 def log_payoffs(p: FloatArray, both_sides: bool) -> FloatArray:
-    """Return log f_k(p) with one more axis for k; `both_sides` adds bets on scores that became small."""
+    """Return log f_k(p) with one more axis for k. `both_sides` adds bets on scores that became small."""
     return np.concatenate([_one_side(q) for q in ((p, 1 - p) if both_sides else (p,))], axis=-1)
 
 
@@ -102,7 +102,7 @@ def log_wealth(log_paid: FloatArray, log_entering: FloatArray, log_held: FloatAr
     """Return the logarithm of the wealth in each bet after each p-value, shape (m, ..., K).
 
     `log_paid` (m, ..., K) is log f_k(p_t), `log_entering` (m,) is log e_t, and `log_held` (..., K) is the
-    wealth in each bet before; -inf for none.
+    wealth in each bet before, -inf for none.
     """
     gained = np.cumsum(log_paid, axis=0)
     entered = log_entering.reshape(-1, *[1] * (log_paid.ndim - 1)) - np.log(log_paid.shape[-1])
@@ -130,7 +130,7 @@ def likely_interval(log_weight: FloatArray, confidence: float) -> tuple[int, int
 class Strategy:
     """Bets on J scores of the graphs after the first `start`, up to graph `stop`.
 
-    The scores are rows @ directions; `calibration` has those of held-out graphs, each column sorted. Wealth
+    The scores are rows @ directions. `calibration` has those of held-out graphs, each column sorted. Wealth
     enters up to graph `enters_until`, and `log_held` (J, K) is the logarithm of the wealth in each bet.
     """
 
@@ -151,7 +151,7 @@ class Strategy:
     def advance(
         self, rows: FloatArray, earlier: int, ties: FloatArray, log_entering: FloatArray
     ) -> FloatArray:
-        """Bet on the rows after the first `earlier`; return the evidence of each score after each of them."""
+        """Bet on the rows after the first `earlier`. Return the evidence of each score after each of them."""
         p = online_pvalues(self.calibration, self.scores(rows), ties, earlier)
         wealth = log_wealth(log_payoffs(p, self.both_sides), log_entering, self.log_held)
         self.log_held = wealth[-1]

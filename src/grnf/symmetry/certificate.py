@@ -51,6 +51,13 @@ class Certificate:
     clear : bool
         Whether no two different entries of the graph have one hash of 64 bits. If two have, nothing rests on
         the value.
+
+    Examples
+    --------
+    >>> path = Graph(3, [(0, 1), (1, 2)])
+    >>> first, second = certificates([path, path.permuted([1, 2, 0])])
+    >>> first.compare(second), first.value == second.value
+    ('isomorphic', True)
     """
 
     value: int
@@ -60,7 +67,16 @@ class Certificate:
     clear: bool = True
 
     def compare(self, other: Certificate) -> Verdict:
-        """Tell whether the graph is isomorphic to another one. Both need the same `depth` and `limit`."""
+        """Tell whether the graph is isomorphic to another one. Both need the same `depth` and `limit`.
+
+        Parameters
+        ----------
+        other : Certificate
+
+        Returns
+        -------
+        "isomorphic", "different" or "undecided"
+        """
         if self.form == other.form:
             return "isomorphic"
         if not (self.clear and other.clear):
@@ -94,6 +110,10 @@ def certificates(
     limit : int
         Nodes that a level may have. A level of more is not begun, whatever the numbering of the nodes.
 
+    Returns
+    -------
+    list of Certificate
+
     Examples
     --------
     >>> hexagon = Graph(6, [(i, (i + 1) % 6) for i in range(6)])
@@ -123,6 +143,17 @@ def compare_graphs(
     the order of the nodes, so a directed graph with equal edges both ways is the undirected one, and
     repeated edges are their sum. For many graphs, make `certificates` once and compare those.
 
+    Parameters
+    ----------
+    one, other : Graph
+    depth : int, optional
+    limit : int
+        As in `certificates`.
+
+    Returns
+    -------
+    "isomorphic", "different" or "undecided"
+
     Examples
     --------
     >>> compare_graphs(Graph(2, [(0, 1)], [[1.0], [2.0]]), Graph(2, [(1, 0)], [[2.0], [1.0]]))
@@ -137,7 +168,26 @@ def compare_graphs(
 def node_codes(batch: GraphBatch, *, depth: int | None = None, limit: int = NODES_PER_LEVEL) -> NodeCodes:
     """Return a code of each node: equal for nodes that an isomorphism could map to each other.
 
-    Where the tree of a graph is finished, other nodes have other codes, but for collisions of 64 bits.
+    If the tree of a graph is finished, other nodes have other codes, except for collisions of 64 bits.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+    depth : int, optional
+    limit : int
+        As in `certificates`.
+
+    Returns
+    -------
+    NodeCodes
+        With `codes` of the nodes, and `finished` for each graph.
+
+    Examples
+    --------
+    >>> path = GraphBatch.from_graphs([Graph(3, [(0, 1), (1, 2)])])
+    >>> codes = node_codes(path).codes
+    >>> bool(codes[0] == codes[2]), bool(codes[0] == codes[1])
+    (True, False)
     """
     results = _search(encoded(batch), depth, limit, every=True)
     codes = np.concatenate([np.empty(0, np.uint64), *(one.codes for one in results)])

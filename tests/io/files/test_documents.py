@@ -131,7 +131,7 @@ BAD = [
     ("g.gml", "graph [ node [ id 1 x 1e999 ] ]", "node column 'x' is infinite"),
     ("g.gml", "nothing 1", "no 'graph \\['"),
     ("g.json", '{"nodes": [{"id": 0}], "links": [{"source": 0, "target": 1}]}', "there is no node 1"),
-    ("g.json", '{"nodes": [{"id": 0}, {"id": 0}], "links": []}', "node 0 stands twice"),
+    ("g.json", '{"nodes": [{"id": 0}, {"id": 0}], "links": []}', "ids of nodes must be unique, got 0 twice"),
     ("g.json", '{"nodes": [{"id": {}}], "links": []}', "must be a number or a text"),
     ("g.json", '{"nodes": [{"x": 1}], "links": []}', "each node must be an object with 'id'"),
     ("g.json", '{"nodes": [{"id": 0, "x": Infinity}], "links": []}', "is infinite at node 0"),

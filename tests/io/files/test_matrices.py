@@ -226,13 +226,13 @@ def test_other_files_stay_what_they_are(tmp_path):
 MARKET = "%%MatrixMarket matrix coordinate real general\n"
 BOMB = {"A": np.zeros((2200, 2200))}
 BAD = {
-    "not square": ("a.npy", lambda p: np.save(p, np.ones((3, 4))), r"has shape \(3, 4\)"),
-    "of 4 axes": ("a.npy", lambda p: np.save(p, np.ones((2, 3, 3, 3))), "has shape"),
+    "not square": ("a.npy", lambda p: np.save(p, np.ones((3, 4))), r"must have shape .*, got \(3, 4\)"),
+    "of 4 axes": ("a.npy", lambda p: np.save(p, np.ones((2, 3, 3, 3))), "must have shape"),
     "complex": ("a.npz", lambda p: np.savez(p, A=np.ones((3, 3), complex)), "none of the arrays"),
     "two stacks": (
         "a.npz",
         lambda p: np.savez(p, A=networks(), B=networks()),
-        "all stacks of matrices; name",
+        "all stacks of matrices. Select",
     ),
     "no matrix": ("a.npz", lambda p: np.savez(p, x=np.ones(3)), "none of the arrays"),
     "pickled": ("a.npz", lambda p: np.savez(p, A=np.array([[{}]])), "none of the arrays"),
@@ -243,10 +243,10 @@ BAD = {
         "99999999999 entries",
     ),
     "too large": ("a.mtx", lambda p: p.write_text(MARKET + f"{10**9} {10**9} 0\n"), "would take about"),
-    "short row": ("a.csv", lambda p: p.write_text("0,1,2\n1,0\n2,1,0\n"), "line 2: 2 fields"),
+    "short row": ("a.csv", lambda p: p.write_text("0,1,2\n1,0\n2,1,0\n"), "line 2: .* got 2 fields after 3"),
     "few rows": ("a.csv", lambda p: p.write_text("0,1,2\n1,0,3\n"), "2 rows of 3 numbers"),
     "a word": ("a.csv", lambda p: p.write_text("0,1,2\n1,x,3\n2,3,0\n"), "line 2: 'x' is not a number"),
-    "a gap": ("a.csv", lambda p: p.write_text("0,1,nan\n1,0,3\n2,3,0\n"), r"entry \[0, 2\].*use 0"),
+    "a gap": ("a.csv", lambda p: p.write_text("0,1,nan\n1,0,3\n2,3,0\n"), r"entry \[0, 2\].*Use 0"),
     "nothing": ("a.csv", lambda p: p.write_text("\n"), "no numbers"),
     "truncated": ("a.npy", lambda p: p.write_bytes(_bytes(networks())[:500]), "truncated"),
     "no MATLAB": ("a.mat", lambda p: p.write_bytes(b"MATLAB 5.0 MAT-file" + b"x" * 300), "truncated"),
@@ -290,7 +290,7 @@ def test_arrays_by_name(tmp_path):
     assert [graph.y for graph in found] == [0, 1, 2, 3, 4]
     assert len(found[0].edges) < len(next(read_graphs(path, array="raw")).edges)
     for wrong, message in (
-        ({"array": "x"}, "no array 'x'; it has"),
+        ({"array": "x"}, "no array 'x'. Available"),
         ({"array": "raw", "y": "z"}, "no array 'z' for y"),
         ({"array": "raw", "y": "few"}, "'few' has 2 values for 5 graphs"),
     ):

@@ -175,7 +175,11 @@ def test_columns_can_be_named(tmp_path):
         ("graph_id,source,source\na,1,2\n", None, "two columns have the same name"),
         ('graph_id,source,target\na,1,"2\n', None, "line 2: unexpected end of data"),
         ("graph_id,source,target\na,1,2\n", "graph_id,node\na,1\n", "there is no node '2'"),
-        ("graph_id,source,target\na,1,1\n", "graph_id,node\na,1\na,1\n", "node '1' stands twice"),
+        (
+            "graph_id,source,target\na,1,1\n",
+            "graph_id,node\na,1\na,1\n",
+            "ids of nodes must be unique, got '1' twice",
+        ),
         (
             "graph_id,source,target\na,1,1\n",
             "graph_id,node\nb,1\n",

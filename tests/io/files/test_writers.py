@@ -103,8 +103,8 @@ def test_tu_sets_as_tables_of_edges(tmp_path, name, suffix):
     [
         ([RawGraph(0, np.empty((0, 2), dtype=np.int64))], "graph 0 has no nodes"),
         ([RawGraph(2, EDGE, graph_id="a")] * 2, "graph 1: an earlier graph is called 'a'"),
-        ([RawGraph(2, EDGE, {"node": np.arange(2.0)})], "uses that name"),
-        ([RawGraph(2, EDGE, {"a;b": np.arange(2.0)})], "header of a table"),
+        ([RawGraph(2, EDGE, {"node": np.arange(2.0)})], "uses the column name 'node'"),
+        ([RawGraph(2, EDGE, {"a;b": np.arange(2.0)})], "table header"),
         ([RawGraph(2, EDGE, {"a": texts("1", "x")})], "come back changed"),
         ([RawGraph(2, EDGE, {"a": texts("", "x")})], "come back changed"),
         ([RawGraph(2, EDGE, {"a": texts("\ud800", "x")})], "come back changed"),

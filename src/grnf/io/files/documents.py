@@ -52,7 +52,7 @@ def _networkx(kind: str) -> Any:
 
 
 def _elements(file: File) -> Element:
-    """Return the root of an XML document; elements without a namespace get that of networkx later."""
+    """Return the root of an XML document. Elements without a namespace get that of networkx later."""
     from xml.etree.ElementTree import ParseError, fromstring
 
     data = file.whole(recode=False)
@@ -82,7 +82,7 @@ def _in_namespace(root: Element, namespace: str) -> None:
 
 
 def _graph(graph: Any, widths: Any, graph_id: str | None, y: Any) -> RawGraph:
-    """Return a networkx graph; `widths` are those of columns that were split."""
+    """Return a networkx graph. `widths` are those of columns that were split."""
     defaults = [graph.graph.get(f"{item}_default", {}) for item in ("node", "edge")]
     copied = len(defaults[0]) * graph.number_of_nodes() + len(defaults[1]) * graph.number_of_edges()
     check_memory(3 * VALUE * copied, f"{copied} default values")
@@ -92,7 +92,7 @@ def _graph(graph: Any, widths: Any, graph_id: str | None, y: Any) -> RawGraph:
 
 
 def read_graphml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of a GraphML file; graph data called "y" is the target."""
+    """Yield the graphs of a GraphML file. Graph data called "y" is the target."""
     _networkx("GraphML")
     from networkx.readwrite.graphml import GraphMLReader
 
@@ -147,7 +147,7 @@ def _by_library(read: Any, where: str | None = None) -> Any:
 
 
 def _widths(given: Any) -> dict[str, dict[str, int]]:
-    """Return the widths of columns that a file lists; what is not such a list is ignored."""
+    """Return the widths of columns that a file lists. What is not such a list is ignored."""
     try:
         given = json.loads(given) if isinstance(given, str) else given
     except ValueError:
@@ -201,7 +201,7 @@ def read_gexf(file: File) -> Iterator[RawGraph]:
 
 
 def read_gml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of a GML file; a label that repeats the id of its node is dropped."""
+    """Yield the graphs of a GML file. A label that repeats the id of its node is dropped."""
     networkx = _networkx("GML")
 
     def build(text: str) -> RawGraph:
@@ -270,7 +270,7 @@ def _xml_type(values: list[Any], name: str) -> str:
 
 
 def write_graphml(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
-    """Write graphs one after another; a column is declared before the first graph that has it."""
+    """Write graphs one after another. A column is declared before the first graph that has it."""
     file.write(f"{DECLARATION}\n{GRAPHML_HEAD}\n".encode())
     keys: dict[tuple[str, str, str], str] = {}
     for graph in graphs:
@@ -349,7 +349,7 @@ def _gexf_lines(graph: RawGraph) -> Iterator[str]:
 
 
 def write_gml(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
-    """Write graphs one after another; truth values become 0 and 1."""
+    """Write graphs one after another. Truth values become 0 and 1."""
     for graph in graphs:
         for line in _gml_lines(graph):
             file.write((line + "\n").encode("ascii"))

@@ -54,7 +54,7 @@ class _Parser:
         self.next()
 
     def next(self) -> str:
-        """Go to the next token; return the word of this one."""
+        """Go to the next token. Return the word of this one."""
         word = getattr(self, "word", "")
         self.kind, self.word, self.start = "end", "the end of the file", len(self.text)
         for token in self.tokens:
@@ -84,7 +84,7 @@ class _Parser:
         return graph_of_rows(list(self.nodes.items()), self.edges, directed=self.directed, graph_id=name, y=y)
 
     def block(self, defaults: dict[str, Values], level: int) -> dict[str, None]:
-        """Take statements between braces; return the nodes that they name."""
+        """Take statements between braces. Return the nodes that they name."""
         if self.kind != "{":
             raise self.unexpected("'{'")
         if level > DEEPEST_NESTING:
@@ -137,7 +137,7 @@ class _Parser:
                 self.edge(source, target, {**defaults["edge"], **values})
 
     def subgraph(self, defaults: dict[str, Values], level: int) -> dict[str, None]:
-        """Take a subgraph, or the name of one; return its nodes."""
+        """Take a subgraph, or the name of one. Return its nodes."""
         title = self.name() if self.keyword("subgraph") and self.kind != "{" else None
         inner = {item: dict(values) for item, values in defaults.items()}
         inside = self.block(inner, level + 1) if self.kind == "{" else {}
@@ -153,7 +153,7 @@ class _Parser:
             self.nodes[name] = dict(defaults)
 
     def edge(self, source: str, target: str, values: Values) -> None:
-        """Add an edge; a strict graph has each once."""
+        """Add an edge. A strict graph has each once."""
         if self.once is not None:
             key = (source, target) if self.directed else (min(source, target), max(source, target))
             if key in self.once:

@@ -25,13 +25,13 @@ HEADER = re.compile(r"# grnf: (\d{1,18}) nodes(, directed)?$")
 
 
 def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[RawGraph]:
-    """Yield the graph of an edge list; nodes are numbered in the order in which the file names them.
+    """Yield the graph of an edge list. Nodes are numbered in the order in which the file names them.
 
     Parameters
     ----------
     source : File
     directed : bool, optional
-        Whether edges have a direction; by default as the comment of the file tells, or undirected.
+        Whether edges have a direction. By default as the comment of the file tells, or undirected.
     """
     ends, weights = array("q"), array("d")
     numbers: dict[str, int] = {}
@@ -77,7 +77,7 @@ def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[Ra
 
 
 def _fields(text: str) -> list[str]:
-    """Split at blanks and commas; a comment stays one field."""
+    """Split at blanks and commas. A comment stays one field."""
     return [text.strip()] if text.lstrip()[:1] in ("#", "%") else text.replace(",", " ").split()
 
 
@@ -104,7 +104,9 @@ def write_edge_list(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
         file.write(f"# grnf: {graph.n_nodes} nodes{', directed' if graph.directed else ''}\n".encode())
         weights = graph.edge_columns.get("weight")
         if weights is not None and not _one_number_each(weights):
-            raise GraphError("the column 'weight' must hold one number for each edge; write JSON or Parquet")
+            raise GraphError(
+                "the column 'weight' must hold one number for each edge", cure="Write JSON or Parquet"
+            )
         for row, (source, target) in enumerate(graph.edges.tolist()):
             weight = "" if weights is None else f" {weights[row].item()!r}"
             file.write(f"{source} {target}{weight}\n".encode())

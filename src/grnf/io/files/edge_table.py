@@ -1,4 +1,4 @@
-"""Tables of edges, CSV or Parquet: graph_id, source, target and attributes; a second table for nodes.
+"""Tables of edges, CSV or Parquet: graph_id, source, target and attributes. A second table for nodes.
 
 Without a column of graphs the table is one graph. Ids of nodes may repeat from graph to graph. Isolated nodes
 and node attributes need the node table: a file NAME.nodes.csv next to NAME.csv, or another one. A column
@@ -118,7 +118,7 @@ class _Table:
                 yield name or ONLY, rows.part(own[0], own[-1] + 1)
 
     def names(self, rows: Rows, role: str) -> list[str]:
-        """Return the ids of nodes in a column; texts are compared unchanged."""
+        """Return the ids of nodes in a column. Texts are compared unchanged."""
         names = [_identifier(value) for value in rows.columns[self.roles[role]]]
         if None in names:
             where = rows.where(names.index(None))
@@ -135,7 +135,10 @@ class _Table:
                 raise GraphError(problem, where=rows.where(row))
             directions.add(None if value is None else TRUTH[str(value).lower()])
         if {True, False} <= directions:
-            raise GraphError("directed and undirected edges in one graph; write the latter as two arcs")
+            raise GraphError(
+                "one graph has directed and undirected edges",
+                cure="Write undirected edges as two directed ones",
+            )
         return next((truth for truth in directions if truth is not None), None)
 
     def attributes(self, rows: Rows) -> dict[str, list[Any]]:
@@ -362,7 +365,7 @@ def write_edge_table(path: Path, graphs: Iterable[RawGraph]) -> None:
 def _add(graph: RawGraph, index: int, store: _RowStore, nodes: PendingRows, edges: PendingRows) -> None:
     name = str(graph.graph_id) if graph.graph_id not in (None, "") else str(index)
     if not graph.n_nodes:
-        raise GraphError(f"graph {index} has no nodes, so no row of a table can tell of it; write Parquet")
+        raise GraphError(f"graph {index} has no nodes, so a table has no row for it", cure="Write Parquet")
     if store.number(name) != index:
         raise GraphError(f"graph {index}: an earlier graph is called {name!r} too, and ids tell them apart")
     kinds, rows = plain_rows(graph.node_columns, graph.n_nodes)
@@ -380,11 +383,13 @@ def _check_names(names: list[str], reserved: Sequence[str]) -> None:
     check_names(names, reserved, "a table of edges")
     for name in names:
         if name != name.strip() or not _encodes(name) or set(name) & set("\t;,\r\n"):
-            raise GraphError(f"a column called {name!r} cannot be written as a header of a table; rename it")
+            raise GraphError(
+                f"the column name {name!r} cannot be written to a table header", cure="Rename it"
+            )
 
 
 def write_rows(path: Path, kinds: dict[str, set[type]], rows: Iterator[dict[str, Any]]) -> None:
-    """Write CSV, TSV or Parquet by the suffix; `kinds` has the types of values in each column."""
+    """Write CSV, TSV or Parquet by the suffix. `kinds` has the types of values in each column."""
     with open_sink(path) as file:
         if is_parquet(File(path)):
             _write_parquet(file, kinds, rows)

@@ -53,7 +53,7 @@ def open_sheet(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 
 
 def _rows(file: IO[bytes], name: str) -> list[list[Any]]:
-    """Return the cells of the first sheet; checked first, since calamine allocates what cells claim."""
+    """Return the cells of the first sheet. Checked first, since calamine allocates what cells claim."""
     try:
         from python_calamine import CalamineWorkbook
     except ImportError:
@@ -74,7 +74,7 @@ def _rows(file: IO[bytes], name: str) -> list[list[Any]]:
 
 
 def _lengths(archive: Any, name: str) -> list[int]:
-    """Return the bytes of each shared string; cells refer to them by number."""
+    """Return the bytes of each shared string. Cells refer to them by number."""
     if STRINGS not in archive.namelist():
         return []
     lengths, open_since, place, rest = [], 0, 0, b""
@@ -113,7 +113,7 @@ def _check_sheet(member: Member, lengths: list[int]) -> None:
 
 
 def _number_of(letters: bytes) -> int:
-    """Return the number of a column, from 1; 0 for no letters."""
+    """Return the number of a column, from 1, or 0 for no letters."""
     number = 0
     for letter in letters:
         number = 26 * number + letter - ord("A") + 1

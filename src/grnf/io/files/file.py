@@ -1,4 +1,4 @@
-"""Files that are not trusted: bytes, lines and records within limits, in UTF-8; and files to write to."""
+"""Files that are not trusted: bytes, lines and records within limits, in UTF-8. And files to write to."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ class File:
     ----------
     path : path, or "-" for standard input
     name : str, optional
-        What it is called in messages; by default the path.
+        What it is called in messages. By default the path.
     format : str, optional
-        A name in `grnf.io.FORMATS`; by default guessed.
+        A name in `grnf.io.FORMATS`. By default guessed.
     encoding : str, optional
-        Of a text; by default UTF-8, or UTF-16 if the text begins with its byte-order mark.
+        Of a text. By default UTF-8, or UTF-16 if the text begins with its byte-order mark.
     header : bool, optional
-        Whether the first row of a table has the names of its columns; by default recognized.
+        Whether the first row of a table has the names of its columns. By default recognized.
     decimal : str, default="."
         The decimal mark of numbers in a table of text: "." or ",".
     isolated : bool, default=False
         Whether to call libraries that damaged files can crash in a process of their own.
     max_memory : int, optional
-        Bytes that one graph may take; by default half of the memory.
+        Bytes that one graph may take. By default half of the memory.
 
     Examples
     --------
@@ -171,13 +171,13 @@ class File:
 
     @contextmanager
     def open_seekable(self) -> Iterator[IO[bytes]]:
-        """Open a file that can be read in any order; pipes go through a temporary file."""
+        """Open a file that can be read in any order. Pipes go through a temporary file."""
         with self.reopenable() as file, file.open(recode=False) as stream:
             yield stream
 
     @contextmanager
     def reopenable(self) -> Iterator[File]:
-        """Give a file that can be opened more than once; pipes are copied to a temporary file."""
+        """Give a file that can be opened more than once. Pipes are copied to a temporary file."""
         if not self.is_pipe:
             yield self
             return
@@ -195,7 +195,7 @@ class File:
         return File(path, **({name: getattr(self, name) for name in known} | changes))
 
     def whole(self, *, recode: bool = True) -> bytes:
-        """Return all bytes of a document; one that unpacks to more than the limits allow is refused."""
+        """Return all bytes of a document. One that unpacks to more than the limits allow is refused."""
         most = LARGEST_DOCUMENT
         if not self.is_pipe and self.path.is_file():
             most = min(most, max(SMALL_MEMBER, LARGEST_RATIO * self.path.stat().st_size))
@@ -383,7 +383,7 @@ def line_records(file: File, limit: int) -> Iterator[tuple[str, None, bytes | Gr
 
 @contextmanager
 def open_sink(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file to write bytes to, all or nothing; "-" is standard output, .gz compresses."""
+    """Open a file to write bytes to, all or nothing. "-" is standard output, .gz compresses."""
     if path == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -407,7 +407,7 @@ def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
     with room_for(name, place), new as folder:
         try:
             yield Path(folder) / target.name
-        except DiskFullError as error:  # it names the temporary file; raised again, it gets the name above
+        except DiskFullError as error:  # it names the temporary file. Raised again, it gets the name above
             raise error.__cause__ or error from None
 
 

@@ -81,11 +81,11 @@ def follow_graphs(
     Parameters
     ----------
     path : str
-        A file or pipe; "-" for standard input.
+        A file or pipe. "-" for standard input.
     format : str
         One of `LINE_FORMATS`.
     start : Position, optional
-        Where to start; standard input and pipes are taken to begin there.
+        Where to start. Standard input and pipes are taken to begin there.
     follow : bool, default=False
         Wait for more at the end of a file.
     block_size : int, default=256
@@ -133,8 +133,9 @@ def _open_at(path: str, position: Position, title: str) -> Iterator[IO[bytes]]:
                 )
             if not position.whole and file.read(1) not in (b"", b"\n", b"\r"):
                 raise GraphError(
-                    f"{title}, line {position.line} was read before it was whole; follow files that are "
-                    "being written (--follow)"
+                    "the line was read before it was complete",
+                    where=f"{title}, line {position.line}",
+                    cure="Use --follow for files that are being written",
                 )
             file.seek(position.offset)
         yield file
@@ -152,7 +153,7 @@ def _blocks(
             known = place.offset + len(left)
             if not Path(file.name).exists() or Path(file.name).stat().st_size < known:
                 raise GraphError(
-                    "the file was cut or replaced while it was followed; start again", where=title
+                    "the file was cut or replaced while it was followed", where=title, cure="Start again"
                 )
             if idle is not None:
                 idle()
@@ -178,7 +179,7 @@ def _digest(data: bytes) -> str:
 
 
 def _digest_of(file: Any, offset: int) -> str:
-    """Return the digest of the bytes before a position; standard input and pipes have none."""
+    """Return the digest of the bytes before a position. Standard input and pipes have none."""
     if file is sys.stdin.buffer or not Path(file.name).is_file():
         return ""
     with open(file.name, "rb") as again:

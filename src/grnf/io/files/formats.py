@@ -93,6 +93,11 @@ class Format:
     cut : "rows", "lines" or "table", optional
         How a file can be read from the middle: by the rows of Parquet, by lines, or by lines after a header
         (or rows, if the table is Parquet). None: from the beginning only.
+
+    Examples
+    --------
+    >>> FORMATS["graph6"].suffixes, FORMATS["graph6"].can_write
+    (('.g6', '.graph6'), True)
     """
 
     name: str
@@ -340,6 +345,10 @@ def register_format(format: Format) -> None:
 
     Suffixes of formats that are there already keep their meaning: files with such a suffix are read by a new
     format if it is named (`format=`).
+
+    Parameters
+    ----------
+    format : Format
 
     Examples
     --------

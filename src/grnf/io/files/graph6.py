@@ -44,7 +44,7 @@ def parse_graph6(line: bytes) -> RawGraph:
         line = line.removeprefix(header)
     first = line[:1]
     if first == b";":
-        raise GraphError("incremental sparse6 (lines that start with ';') is not read", cure="Write sparse6")
+        raise GraphError("incremental sparse6 cannot be read", cure="Write plain sparse6")
     body = line[1:] if first in (b":", b"&") else line
     n_nodes, values = _size(_six_bits(body))
     if first == b":":
@@ -61,7 +61,7 @@ def _six_bits(text: bytes) -> npt.NDArray[np.uint8]:
     wrong = (codes < 63) | (codes > 126)
     if wrong.any():
         place = int(np.flatnonzero(wrong)[0])
-        raise GraphError(f"character {place} is {text[place : place + 1]!r}; graph6 uses '?' to '~' only")
+        raise GraphError(f"character {place} must be '?' to '~', got {text[place : place + 1]!r}")
     if not len(codes):
         raise GraphError("no graph in an empty line")
     return codes - np.uint8(63)
@@ -124,7 +124,7 @@ def _sparse_edges(n_nodes: int, bits: BoolArray) -> IntArray:
 
 
 def read_graph6(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of a file, line by line; empty lines and lone headers are passed over."""
+    """Yield the graphs of a file, line by line. Empty lines and lone headers are passed over."""
     records = (record for record in line_records(source, LONGEST_RECORD) if record[2] not in HEADERS)
     return each_record(records, parse_graph6, on_error)
 
@@ -155,7 +155,7 @@ def _entries(array: ArrayStream) -> Iterator[bytes]:
 
 
 def _as_bytes(texts: npt.NDArray[Any]) -> npt.NDArray[np.bytes_]:
-    """Return texts as bytes; a character beyond 255 becomes 255, which graph6 does not use either."""
+    """Return texts as bytes. A character beyond 255 becomes 255, which graph6 does not use either."""
     width = texts.dtype.itemsize // 4
     if texts.dtype.kind == "S" or not width:
         return texts.astype("S")
@@ -169,7 +169,7 @@ def write_graph6(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
         edges = np.sort(graph.edges, axis=1)
         low, high = edges[:, 0], edges[:, 1]
         if (low == high).any():
-            raise GraphError(f"graph {index} has a self-loop; graph6 has none: write sparse6")
+            raise GraphError("graph6 cannot hold self-loops", index=index, cure="Write sparse6")
         positions = high * (high - 1) // 2 + low
         n = graph.n_nodes
         file.write(_size_text(n) + _dense_text(positions, n * (n - 1) // 2, index, "sparse6") + b"\n")
@@ -180,7 +180,7 @@ def write_digraph6(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     for index, graph in enumerate(graphs):
         n = graph.n_nodes
         if not graph.directed:
-            raise GraphError(f"graph {index} is undirected; write graph6 or sparse6")
+            raise GraphError("the graph must be directed", index=index, cure="Write graph6 or sparse6")
         positions = graph.edges[:, 0] * n + graph.edges[:, 1]
         file.write(b"&" + _size_text(n) + _dense_text(positions, n * n, index, "Parquet") + b"\n")
 
@@ -200,11 +200,11 @@ def _size_text(n: int) -> bytes:
 
 def _dense_text(positions: IntArray, count: int, index: int, remedy: str) -> bytes:
     if count > 6 * LONGEST_RECORD:
-        raise GraphError(f"graph {index} is too large for one bit per pair of nodes; write {remedy}")
+        raise GraphError("too large for one bit per pair of nodes", index=index, cure=f"Write {remedy}")
     bits = np.zeros(-(-count // 6) * 6, dtype=np.uint8)
     bits[positions] = 1
     if bits.sum() != len(positions):
-        raise GraphError(f"graph {index} has repeated edges, which one bit cannot hold; write {remedy}")
+        raise GraphError("one bit cannot hold repeated edges", index=index, cure=f"Write {remedy}")
     return _text(bits)
 
 
@@ -239,5 +239,5 @@ def _sparse_text(graph: RawGraph) -> bytes:
     last_unseen = n in (2, 4, 8, 16) and current == n - 2 and padding > width
     text += "0" + "1" * (padding - 1) if last_unseen else "1" * padding
     if len(text) > 6 * LONGEST_RECORD:
-        raise GraphError("a graph too large for one line; write Parquet")
+        raise GraphError("the graph is too large for one line", cure="Write Parquet")
     return _text(np.frombuffer(text.encode(), dtype=np.uint8) - np.uint8(48)) if text else b""

@@ -155,7 +155,7 @@ def row_of_graph(graph: RawGraph, *, both_arcs: bool = True) -> dict[str, Any]:
 def _packed(
     item: str, columns: Mapping[str, Any], count: int, layout: dict[str, Any]
 ) -> tuple[FloatArray, list[list[str | None]]]:
-    """Return numbers side by side and texts; add the place of each column, its name, width and type."""
+    """Return numbers side by side and texts. Add the place of each column, its name, width and type."""
     numbers: list[FloatArray] = [np.empty((count, 0))]
     texts: list[list[str | None]] = []
     number_layout = layout[f"{item}_numbers"] = []
@@ -186,8 +186,8 @@ def _json_text(value: Any, name: str) -> str | None:
         return json.dumps(value)
     except (TypeError, ValueError):
         raise GraphError(
-            f"column {name!r} holds {type(value).__name__}; numbers, truth values, texts and tuples of them "
-            "can be written"
+            f"column {name!r} must hold numbers, Booleans, texts or tuples of them, got "
+            f"{type(value).__name__}"
         ) from None
 
 
@@ -272,7 +272,7 @@ def layout_of(text: str) -> Layout:
 
 @dataclass(frozen=True)
 class GraphRows:
-    """Rows with `grnf_columns`, whose numbers follow each other; edges may be followed by opposite arcs."""
+    """Rows with `grnf_columns`, whose numbers follow each other. Edges may be followed by opposite arcs."""
 
     layouts: list[Layout]
     n_nodes: IntArray
@@ -288,7 +288,7 @@ class GraphRows:
     y: FloatArray
 
     def batch(self) -> RawBatch:
-        """Return the rows as graphs; they must have the same columns."""
+        """Return the rows as graphs. They must have the same columns."""
         first = self.layouts[0].columns
         if any(layout.columns != first for layout in self.layouts):
             raise GraphError("the rows have several sets of columns")
@@ -351,7 +351,7 @@ def _columns(
 
 
 def _text_column(codes: IntArray, categories: Sequence[str], kind: str) -> RawColumn:
-    """Return a column with the categories that occur in it; `kind` is text, json or a type of numbers."""
+    """Return a column with the categories that occur in it. `kind` is text, json or a type of numbers."""
     present = np.zeros(len(categories) + 1, np.bool_)
     present[codes] = True
     present[-1] = False

@@ -102,7 +102,7 @@ def _check_member(member: zipfile.ZipInfo, name: str) -> None:
 
 @contextmanager
 def new_member(archive: zipfile.ZipFile, name: str) -> Iterator[IO[bytes]]:
-    """Open a file of an archive to write to; its date is fixed, so that equal graphs make equal archives."""
+    """Open a file of an archive to write to. Its date is fixed, so that equal graphs make equal archives."""
     entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     entry.compress_type = zipfile.ZIP_DEFLATED
     with archive.open(entry, "w", force_zip64=True) as member:
@@ -117,7 +117,7 @@ class Readable(Protocol):
 
 
 class Member:
-    """One file of an archive, read from front to back; several can be open at a time."""
+    """One file of an archive, read from front to back. Several can be open at a time."""
 
     def __init__(self, archive: zipfile.ZipFile, member: str, name: str) -> None:
         self.where = f"{name}: {member!r}"

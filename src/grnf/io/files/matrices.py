@@ -1,6 +1,6 @@
 """Adjacency matrices, as measured networks come: numpy, MATLAB, Matrix Market, tables of numbers.
 
-A file holds one matrix or many: a stack of shape (graphs, n, n), or (n, n, graphs) as MATLAB has them; or
+A file holds one matrix or many: a stack of shape (graphs, n, n), or (n, n, graphs) as MATLAB has them, or
 square arrays of any sizes, called by their names. `grnf.io.from_arrays` defines what entries mean.
 
 MATLAB files (versions 5 to 7) and Matrix Market files are read by scipy once the sizes that they claim were
@@ -61,9 +61,9 @@ def read_matrices(
     ----------
     source : File
     array : str, optional
-        The array of matrices, if a file has several; by default the only stack, or all square arrays.
+        The array of matrices, if a file has several. By default the only stack, or all square arrays.
     y : str, optional
-        The array with a target for each graph of the stack; by default the one called y, label(s) or
+        The array with a target for each graph of the stack. By default the one called y, label(s) or
         target(s), if there is one of that length.
     on_error : {"raise", "yield"}
     """
@@ -166,7 +166,7 @@ def _axis_of_graphs(shape: tuple[int, ...], where: str, last: bool) -> int | Non
         if fits:
             return fits[-1] if last else fits[0]
     raise GraphError(
-        f"{where} has shape {shape}; one adjacency matrix has (n, n), a stack of them (graphs, n, n)"
+        f"{where} must have shape (n, n) for one adjacency matrix or (graphs, n, n) for a stack, got {shape}"
     )
 
 
@@ -194,14 +194,15 @@ def _chosen(roles: Mapping[str, str | None], array: str | None, source: File) ->
     """Return which arrays of a file are read as graphs."""
     if array is not None:
         if array not in roles:
-            raise GraphError(f"{source} has no array {array!r}; it has {list(roles)[:20]}")
+            raise GraphError(f"{source} has no array {array!r}. Available: {list(roles)[:20]}")
         return [array]
     stacks = [name for name, role in roles.items() if role == "stack"]
     matrices = [name for name, role in roles.items() if role == "matrix"]
     if len(stacks) > 1:
         raise GraphError(
-            f"{source}: the arrays {stacks[:20]} are all stacks of matrices; name one by array=, or save it "
-            "alone"
+            f"the arrays {stacks[:20]} are all stacks of matrices",
+            where=str(source),
+            cure="Select one with array=",
         )
     if not stacks and not matrices:
         raise GraphError(
@@ -216,7 +217,7 @@ def _target_names(names: Collection[str], y: str | None, source: File) -> tuple[
     if y is None:
         return TARGETS
     if y not in names:
-        raise GraphError(f"{source} has no array {y!r} for y; it has {list(names)[:20]}")
+        raise GraphError(f"{source} has no array {y!r} for y. Available: {list(names)[:20]}")
     return (y,)
 
 
@@ -286,7 +287,7 @@ def _shape(values: Any) -> tuple[tuple[int, ...], str]:
 
 
 def _matrices(values: Any) -> list[Any]:
-    """Return the matrices of a cell array; none if it is something else."""
+    """Return the matrices of a cell array. None if it is something else."""
     cells = values if isinstance(values, list) else []
     return cells if all(_role(*_shape(cell)) == "matrix" for cell in cells) else []
 
@@ -295,7 +296,7 @@ def _matrices(values: Any) -> list[Any]:
 
 
 def read_matlab(data: bytes, isolated: bool) -> dict[str, Any]:
-    """Return the variables by name: arrays, sparse matrices, lists for cells; None for other kinds.
+    """Return the variables by name: arrays, sparse matrices, lists for cells, or None for other kinds.
 
     Cells that hold one number or text each become an array of these.
     """
@@ -330,7 +331,7 @@ def _called(load: Callable[[bytes], Any], data: bytes, isolated: bool) -> Any:
 
 @cache
 def _child() -> Any:
-    """Return a process that reads files; it is started once, and after a crash again."""
+    """Return a process that reads files. It is started once, and after a crash again."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 

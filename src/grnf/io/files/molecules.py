@@ -1,4 +1,4 @@
-"""Molecules as SMILES: a column of a table, or the first word of lines in a .smi file; SD files are tables.
+"""Molecules as SMILES: a column of a table, or the first word of lines in a .smi file. SD files are tables.
 
 Only graphs with columns of elements and bonds can be written.
 """
@@ -71,16 +71,16 @@ def read_smiles(
     on_error: OnError = "raise",
     n_jobs: int | None = None,
 ) -> Iterator[RawBatch]:
-    """Yield the molecules of a table in blocks; their graph column "smiles" is the SMILES of the table.
+    """Yield the molecules of a table in blocks. Their graph column "smiles" is the SMILES of the table.
 
     Parameters
     ----------
     file : File
     column : str, optional
-        The column of SMILES; by default the one called SMILES in any case, or the only one whose first values
+        The column of SMILES. By default the one called SMILES in any case, or the only one whose first values
         are nearly all molecules.
     y : str or sequence of str, optional
-        Column for the target of each molecule, by default the one called y or Y; several give a list.
+        Column for the target of each molecule, by default the one called y or Y. Several give a list.
     graph_id : str, optional
         Column for the name of each molecule, by default the one called graph_id, id, CID or the like.
     keep : sequence of str
@@ -89,7 +89,7 @@ def read_smiles(
         As in `grnf.io.from_molecules.batch_from_molecules`.
     on_error : {"raise", "yield"}
     n_jobs : int, optional
-        Processes that read SMILES, as in joblib; by default this one alone.
+        Processes that read SMILES, as in joblib. By default this one alone.
     """
     rows = _table_rows(file, column, y, graph_id, keep)
     return each_batch(_molecules(rows, standardize, stereo, n_jobs), on_error)
@@ -103,7 +103,7 @@ def read_smiles_lines(
     on_error: OnError = "raise",
     n_jobs: int | None = None,
 ) -> Iterator[RawBatch]:
-    """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name"; as in `read_smiles`."""
+    """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name". As in `read_smiles`."""
     return each_batch(_molecules(_line_rows(file), standardize, stereo, n_jobs), on_error)
 
 
@@ -126,7 +126,7 @@ def _molecules_of_rows(rows: Rows, standardize: bool, stereo: bool) -> tuple[Row
 
 
 def molecules_of_values(values: Iterable[Any], **options: bool) -> RawBatch:
-    """Read values that should be SMILES; others are bad graphs. Options are those of `batch_from_smiles`."""
+    """Read values that should be SMILES. Others are bad graphs. Options are those of `batch_from_smiles`."""
     texts, bad = [], {}
     for place, value in enumerate(values):
         try:
@@ -257,7 +257,7 @@ def _checked_smiles(smiles: Any) -> str:
     if not smiles.strip("*[]. "):
         raise GraphError(f"{smiles!r} is not a molecule: it has no atom of a known element")
     if len(smiles) > LONGEST_SMILES:
-        raise GraphError(f"a SMILES of {len(smiles)} characters; up to {LONGEST_SMILES} are read")
+        raise GraphError(f"a SMILES string must have at most {LONGEST_SMILES} characters, got {len(smiles)}")
     return smiles
 
 

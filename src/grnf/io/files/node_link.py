@@ -78,7 +78,7 @@ def _with_floats(value: Any) -> Any:
 
 
 def _prefix(file: File, ijson: Any) -> str | None:
-    """Return where the graphs of a document are, as ijson calls it; None if it is one graph."""
+    """Return where the graphs of a document are, as ijson calls it, or None if it is one graph."""
     with file.open() as stream:
         depth = 0
         try:
@@ -242,7 +242,7 @@ def write_json_lines(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
         document = _document(graph)
         if len(document) > LONGEST_RECORD:
             raise GraphError(
-                f"a graph of {len(document)} bytes of JSON is too long for a line; write Parquet"
+                f"a graph with {len(document)} bytes of JSON is too long for a line", cure="Write Parquet"
             )
         file.write(document + b"\n")
 

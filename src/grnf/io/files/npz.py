@@ -94,7 +94,7 @@ class ArrayStream:
 
 
 def write_npz(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
-    """Write all graphs. Arrays wait in temporary files until their lengths are known; texts in memory."""
+    """Write all graphs. Arrays wait in temporary files until their lengths are known. Texts in memory."""
     codes: dict[str, int] = {}
     with ExitStack() as stack:
         spools = {name: _Spool(name, stack) for name in (*COUNTS, *FLAGS, *LONG, "text", "text_ends")}
@@ -116,7 +116,7 @@ def write_npz(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
 
 
 def _arrays(row: dict[str, Any], codes: dict[str, int]) -> dict[str, Any]:
-    """Return what one graph adds to each array; texts that are new get the next codes."""
+    """Return what one graph adds to each array. Texts that are new get the next codes."""
 
     def code(text: str | None) -> int:
         return -1 if text is None else codes.setdefault(text, len(codes))
@@ -168,7 +168,7 @@ def _kind(key: str) -> str:
 
 
 def read_npz(source: File, *, on_error: OnError = "raise") -> Iterator[RawBatch | RawGraph | BadGraph]:
-    """Yield the graphs of an npz file; those with columns of their own one by one."""
+    """Yield the graphs of an npz file. Those with columns of their own one by one."""
     for chunk in _chunks(source):
         try:
             yield chunk.block()

@@ -59,8 +59,9 @@ def read_number_table(source: File) -> RawGraph:
     for line, fields in rows:
         if len(fields) != layout.width + layout.labels:
             raise GraphError(
-                f"line {line}: {len(fields)} fields, but the lines before have "
-                f"{layout.width + layout.labels}; the rows of an adjacency matrix must be equally long"
+                f"the rows of an adjacency matrix must have equal lengths, got {len(fields)} fields after "
+                f"{layout.width + layout.labels}",
+                where=f"line {line}",
             )
         labels += fields[: layout.labels]
         values = _numbers(fields[layout.labels :], line)
@@ -91,7 +92,7 @@ class _Layout(NamedTuple):
 
 
 def _layout(source: File) -> tuple[_Layout, Iterator[tuple[int, list[str]]]]:
-    """Look at the first two rows; also return the rows of numbers."""
+    """Look at the first two rows. Also return the rows of numbers."""
     rows = _rows(source)
     head = list(islice(rows, 2))
     if not head:

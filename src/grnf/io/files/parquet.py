@@ -51,7 +51,7 @@ def graphs_of_rows(batch: Any, name: str, first: int, on_error: OnError) -> Bloc
 
 
 def _together(batch: Any) -> RawBatch | None:
-    """Return the graphs of rows that have the same `grnf_columns`; None if they must be read one by one."""
+    """Return the graphs of rows with the same `grnf_columns`, or None if they must be read one by one."""
     try:
         return _graph_rows(batch).batch()
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, NotImplementedError):
@@ -107,8 +107,8 @@ def _row_batches(source: File) -> Iterator[tuple[int, Any]]:
         names = [name for name in FIELDS if name in table.schema_arrow.names]
         if "edge_index" not in names:
             raise GraphError(
-                f"{source} has no column edge_index but {table.schema_arrow.names}; for SMILES or a table of "
-                "edges give format='smiles' or format='edge-table'"
+                f"{source} has no column edge_index. Available: {table.schema_arrow.names}",
+                cure="For SMILES or a table of edges use format='smiles' or format='edge-table'",
             )
         first = 0 if source.rows is None else source.rows[0]
         for batch in batches(table, names, source):
@@ -279,7 +279,9 @@ def _nested(matrices: list[Any], kind: Any) -> Any:
     widths = np.concatenate([np.full(len(matrix), matrix.shape[1]) for matrix in matrices])
     flat = np.concatenate([matrix.ravel() for matrix in matrices])
     if max(len(flat), sum(rows)) >= 2**31:
-        raise GraphError("one graph has more numbers than a Parquet row group of lists holds; write npz")
+        raise GraphError(
+            "one graph has more numbers than a Parquet row group of lists holds", cure="Write npz"
+        )
     inner = pa.ListArray.from_arrays(
         pa.array(np.concatenate([[0], np.cumsum(widths)]).astype(np.int32)),
         pa.array(flat, type=kind.value_type.value_type),

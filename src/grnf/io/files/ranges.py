@@ -43,7 +43,7 @@ class Range:
     first : int
         Position of the first of them among the graphs of the file.
     count : int, optional
-        How many they are; None if that is not known: all of the file.
+        How many they are, or None if that is not known: all of the file.
     header, start, stop, line : int
         In a text, bytes of its header, first byte of the range and byte after it, and lines before it.
     """
@@ -101,7 +101,7 @@ def _cuts(
 ) -> tuple[list[tuple[int, int]], int]:
     """Return bytes and lines before each range and after the last, and the number of records in all.
 
-    A record is a line that is not empty; with `quotes`, line ends between quotation marks do not count.
+    A record is a line that is not empty. With `quotes`, line ends between quotation marks do not count.
     """
     cuts, count, inside, filled = [(offset, line)], 0, 0, False
     while piece := stream.readline(CHUNK):
@@ -165,7 +165,7 @@ def read_range(
 ) -> Iterator[Block]:
     """Yield the graphs of a range some at a time, as `grnf.io.read_blocks` does of a whole file."""
     if not Path(part.path).exists():
-        raise GraphError(f"{part.path} does not exist; shards are read where their files are")
+        raise GraphError(f"{part.path} does not exist", cure="Read shards on a computer that has their files")
     about = {name: options.pop(name) for name in FILE_OPTIONS if name in options}
     settings: Any = {"on_error": on_error, "block_size": block_size, "n_jobs": None}
     yield from blocks_of(RangeFile(part, **about), FORMATS[part.format], options=options, **settings)

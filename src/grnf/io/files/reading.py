@@ -51,16 +51,20 @@ def read_graphs(
         Or several of these, as a list or a glob such as "2024/*.g6": graphs without a name are then called
         by their file, and from the second of it on by their place too, as "a" and "a:1".
     format : str, optional
-        A name in `FORMATS`, or "csv" or "tsv" for a SMILES or edge table, as its columns show; by
+        A name in `FORMATS`, or "csv" or "tsv" for a SMILES or edge table, as its columns show. By
         default guessed from the path.
     on_error : {"raise", "yield"}, default="raise"
         "yield" gives a `BadGraph` for a graph that cannot be read, and continues with the next one. If no
         next one can be found, as in a file that is truncated, the last `BadGraph` has the reason.
-    **options
+    **options : optional
         What the reader of the format takes, for example `nodes=` for a table of edges. For every text:
-        `encoding`, such as "latin-1"; for tables also `header=False` if the first row has no names, and
+        `encoding`, such as "latin-1". For tables also `header=False` if the first row has no names, and
         `decimal=","`. For every format: `max_memory`, what one graph may take, in bytes or like "4GB", by
         default half of the memory.
+
+    Yields
+    ------
+    RawGraph or BadGraph
 
     Examples
     --------
@@ -110,7 +114,7 @@ _Part: TypeAlias = tuple[File, Format | None, dict[str, Any], str | None]
 
 
 def _parts(path: Inputs, format: str | None, options: Mapping[str, Any]) -> Iterable[_Part]:
-    """Return the files of inputs; graphs without a name are called by the title, if there is one."""
+    """Return the files of inputs. Graphs without a name are called by the title, if there is one."""
     if not is_several(path):
         return _files_of(cast("Path", path), format, options, None)
     paths = input_paths(path)
@@ -142,7 +146,7 @@ def _check_options(entry: Format, options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in entry.options:
             known = ", ".join(entry.options) or "none"
-            raise GraphError(f"format {entry.name} has no option {name!r}; it has {known}")
+            raise GraphError(f"format {entry.name} has no option {name!r}. Available: {known}")
 
 
 def _empty(file: File) -> GraphError:
@@ -158,7 +162,7 @@ def read_blocks(
     n_jobs: int | None = None,
     **options: Any,
 ) -> Iterator[Block]:
-    r"""Yield the graphs of a file some at a time: as a `RawBatch` if its format is made of columns.
+    """Yield the graphs of a file some at a time: as a `RawBatch` if its format is made of columns.
 
     It is what `read_graphs` yields, many times faster for TU sets, npz and Parquet. Other formats give lists.
 
@@ -166,9 +170,13 @@ def read_blocks(
     ----------
     path, format, on_error, **options : as in `read_graphs`
     block_size : int, default=1024
-        Graphs in a list; column-wise formats have their own.
+        Graphs in a list. Column-wise formats have their own.
     n_jobs : int, optional
-        Processes that share the work if it is worth it, as with SMILES; by default this one alone.
+        Processes that share the work if it is worth it, as with SMILES. By default this one alone.
+
+    Yields
+    ------
+    RawBatch, or list of RawGraph and BadGraph
 
     Examples
     --------
@@ -250,7 +258,7 @@ def format_of(file: File) -> Format:
     if file.format is not None and file.format not in TABLES:
         return format_by_name(file.format)
     if file.is_stdin:
-        raise GraphError("the format of standard input cannot be guessed; name it by format=")
+        raise GraphError("the format of standard input cannot be guessed", cure="Specify it with format=")
     if file.is_folder:
         return format_by_name(_guess_folder(file.path))
     return format_by_name(_guess_file(file) if file.format is None else _guess_table(file))
@@ -259,7 +267,7 @@ def format_of(file: File) -> Format:
 def format_by_name(name: str) -> Format:
     """Return a format, or list those that there are."""
     if name not in FORMATS:
-        raise GraphError(f"no format {name!r}; there are {', '.join(FORMATS)}")
+        raise GraphError(f"no format {name!r}. Available: {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
@@ -275,7 +283,7 @@ def guess_format(path: str | os.PathLike[str]) -> str:
 
 
 def stem_and_suffix(path: Path) -> tuple[str, str]:
-    """Split a name at its suffix; .gz goes away with the suffix before it.
+    """Split a name at its suffix. .gz goes away with the suffix before it.
 
     Examples
     --------
@@ -309,7 +317,7 @@ def by_suffix(path: Path) -> str:
         if suffix in entry.suffixes and (entry.text or path.suffix.lower() != ".gz"):
             return entry.name
     raise GraphError(
-        f"{path}: no format has the suffix {suffix!r}; name one by format=: {', '.join(FORMATS)}"
+        f"{path}: no format has the suffix {suffix!r}. Specify one with format=: {', '.join(FORMATS)}"
     )
 
 
@@ -424,7 +432,7 @@ def titles(paths: Sequence[Path]) -> list[str]:
 
 
 def named_block(block: RawBatch | list[Any], title: str | None, first: int) -> RawBatch | list[Any]:
-    """Give names to the graphs of a block that have none; without a title by their places alone.
+    """Give names to the graphs of a block that have none. Without a title by their places alone.
 
     Examples
     --------

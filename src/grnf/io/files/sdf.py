@@ -1,6 +1,6 @@
 """SD files as tables: a row for each molecule, its SMILES, its title as graph_id, and its data fields.
 
-Options of SMILES tables (targets, ids, columns to keep) work here too. A record ends with $$$$; fields that
+Options of SMILES tables (targets, ids, columns to keep) work here too. A record ends with $$$$. Fields that
 a molecule lacks are missing values. A MOL file is one record.
 """
 
@@ -57,7 +57,7 @@ def sdf_records(file: File, names: Sequence[str]) -> Iterator[tuple[str, list[An
 
 
 def _records(file: File) -> Iterator[_Record]:
-    """Cut a file into records; blank lines after the last are ignored."""
+    """Cut a file into records. Blank lines after the last are ignored."""
     begin, size, lines, problem = 1, 0, list[bytes](), ""
     number = 0
     for number, line in file.lines_or_errors(LONGEST_LINE):
@@ -98,7 +98,7 @@ def _parsed(record: _Record) -> tuple[str | None, str, dict[str, Any]]:
 
 
 def _text(line: bytes) -> str:
-    """Return a line as text; the format is older than UTF-8."""
+    """Return a line as text. The format is older than UTF-8."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:

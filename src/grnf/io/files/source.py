@@ -44,7 +44,7 @@ class Source:
     Parameters
     ----------
     file : File
-        The file or folder; of several, the first.
+        The file or folder. Of several, the first.
     name : str
         Its name in messages.
     format : str, optional
@@ -62,12 +62,12 @@ class Source:
     paths: tuple[Path, ...] = ()
 
     def read(self, *, yield_bad: bool = False, **options: Any) -> Iterator[RawGraph | BadGraph]:
-        """Return the graphs one by one; with `yield_bad`, bad records too, in their places."""
+        """Return the graphs one by one. With `yield_bad`, bad records too, in their places."""
         options = {**self.options, "on_error": "yield" if yield_bad else "raise", "isolated": True, **options}
         return read_graphs(self.paths or self.file, format=self.format, **options)
 
     def usable(self, on_error: str, bad: list[dict[str, Any]]) -> Iterator[tuple[int, str, RawGraph]]:
-        """Yield position, id and graph; with on_error="skip", graphs that cannot be read go to `bad`."""
+        """Yield position, id and graph. With on_error="skip", graphs that cannot be read go to `bad`."""
         for index, item in enumerate(self.read(yield_bad=on_error == "skip")):
             if isinstance(item, BadGraph):
                 bad.append({"index": index, "graph_id": _id_of(item, index), "reason": item.reason})
@@ -75,7 +75,7 @@ class Source:
                 yield index, _id_of(item, index), item
 
     def write_some(self, places: Iterable[int], output: Path) -> None:
-        """Write the graphs at these positions in the format of the source; tables keep all columns."""
+        """Write the graphs at these positions in the format of the source. Tables keep all columns."""
         suffix = stem_and_suffix(self.file.path)[1]
         if self.paths or self.file.is_folder:
             raise GraphError("a part of the input can be written for one file only", where=self.name)
@@ -101,7 +101,7 @@ class Source:
         return sum(counts) if len(counts) == len(ranges) else None
 
     def is_molecules(self, has_column: bool = False) -> bool:
-        """Whether this is read as a SMILES table or SD file; `has_column`: its SMILES column is known."""
+        """Whether this is read as a SMILES table or SD file. `has_column`: its SMILES column is known."""
         if self.format is not None and self.format not in TABLES:
             return self.format in MOLECULES
         has_column = has_column or "column" in self.options

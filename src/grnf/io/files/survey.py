@@ -93,7 +93,7 @@ class Column:
 
     @property
     def absent(self) -> int:
-        """Number of rows without a value; among numbers, words such as NA are none."""
+        """Number of rows without a value. Among numbers, words such as NA are none."""
         words = (count for key, count in self.counts.items() if isinstance(key, str))
         return self.missing + (sum(words) if self.is_number else 0)
 
@@ -142,7 +142,7 @@ class Column:
 
 
 def survey(table: Table) -> dict[str, Column]:
-    """Return a summary of each column; rows that cannot be read are left out."""
+    """Return a summary of each column. Rows that cannot be read are left out."""
     columns = {name: Column(name) for name in table.columns}
     for rows in table.blocks():
         for name, values in rows.columns.items():
@@ -168,7 +168,7 @@ def target_columns(columns: Iterable[Column], others: Sequence[str] = ()) -> tup
 
 
 def missing_or_value(value: Any, among_numbers: bool) -> Any:
-    """Return the value of a cell, None if it is missing; `among_numbers` words such as NA are missing."""
+    """Return the value of a cell, None if it is missing. `among_numbers` words such as NA are missing."""
     if value is None or value != value:
         return None
     return None if among_numbers and isinstance(value, str) and value.lower() in ABSENT else value

@@ -68,7 +68,7 @@ class Rows:
         The place of each row.
     columns : mapping from name to sequence of values
     problems : mapping from int to str
-        What is wrong with rows that cannot be used; their values are None as far as they could not be read.
+        What is wrong with rows that cannot be used. Their values are None as far as they could not be read.
     """
 
     title: str
@@ -91,7 +91,7 @@ class Rows:
 
 
 class Table:
-    r"""A table whose kind, columns and first rows are known; `blocks` reads it.
+    r"""A table whose kind, columns and first rows are known. `blocks` reads it.
 
     Parameters
     ----------
@@ -132,7 +132,9 @@ class Table:
 
     def _sniff_text(self) -> None:
         if not self.file.is_excel and self.file.begins_with(PACKED, OLD):
-            raise GraphError("not a text; an Excel workbook ends in .xlsx", where=str(self.file))
+            raise GraphError(
+                "not a text file. The name of an Excel workbook ends in .xlsx", where=str(self.file)
+            )
         records = list(islice(self._text_records(), HEAD + 1))
         line, first, problem = records[0] if records else (1, [], "")
         if problem and self.file.header is not False:
@@ -178,7 +180,7 @@ class Table:
             raise GraphError(problem, where=f"{self.file}, line 1")
 
     def blocks(self, columns: Collection[str] | None = None, size: int = BLOCK) -> Iterator[Rows]:
-        """Yield the rows with these columns, or all; at most `size` at a time unless the file is Parquet."""
+        """Yield the rows with these columns, or all. At most `size` at a time unless the file is Parquet."""
         names = [name for name in self.columns if columns is None or name in columns]
         if self.kind == "parquet":
             yield from self._parquet_blocks(names)
@@ -195,7 +197,7 @@ class Table:
             yield replace(rows, columns={name: rows.columns[name] for name in names})
 
     def _text_records(self) -> Iterator[tuple[int, list[Any], str]]:
-        """Yield line, fields and problem of each row; the first line tells the delimiter."""
+        """Yield line, fields and problem of each row. The first line tells the delimiter."""
         line_number, problem = 0, ""
         delimiter = ""
 
@@ -244,7 +246,7 @@ class Table:
 
 
 def in_chunks(records: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield records some at a time; if reading breaks off, first those before."""
+    """Yield records some at a time. If reading breaks off, first those before."""
     chunk: list[T] = []
     try:
         for record in records:
@@ -261,7 +263,7 @@ def in_chunks(records: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def rows_of_records(title: str, records: Iterable[tuple[Any, list[Any], str]], names: Sequence[str]) -> Rows:
-    """Put records (place, fields, problem) together as columns; empty lines are left out."""
+    """Put records (place, fields, problem) together as columns. Empty lines are left out."""
     places: list[Any] = []
     rows: list[list[Any]] = []
     problems: dict[int, str] = {}
@@ -287,7 +289,7 @@ def table_of(file: File) -> Table:
 
 
 def each_batch(blocks: Iterable[tuple[Rows, RawBatch]], on_error: OnError) -> Iterator[RawBatch]:
-    """Yield batches with a graph per row; reasons get the positions of their rows, or the first is raised."""
+    """Yield batches with a graph per row. Reasons get the positions of their rows, or the first is raised."""
     for rows, batch in blocks:
         errors = {row: GraphError(why, where=rows.where(row)) for row, why in sorted(batch.bad.items())}
         if errors and on_error == "raise":
@@ -326,7 +328,7 @@ def find_column(
     """Return the column that was asked for, or the first whose name is usual for this role."""
     if given is not None:
         if given not in names:
-            raise GraphError(f"there is no column {given!r}; there are {list(names)[:20]}", where=str(file))
+            raise GraphError(f"no column {given!r}. Available: {list(names)[:20]}", where=str(file))
         return given
     column = usual_column(names, usual)
     if column is None:
@@ -337,7 +339,7 @@ def find_column(
 
 
 def named_smiles(names: Sequence[str], given: str | None, file: File | str) -> str | None:
-    """Return the column of SMILES by its name, as given or as usual; None if names do not tell."""
+    """Return the column of SMILES by its name, as given or as usual, or None if names do not tell."""
     if given is not None:
         return find_column(names, given, (), "SMILES", file)
     alike = [name for name in names if "smiles" in name.lower()]
@@ -383,7 +385,7 @@ def are_molecules(values: Iterable[Any]) -> bool:
 
 
 def _is_molecule(text: str) -> bool:
-    """Whether RDKit reads a text; what follows a space it takes for a name, so that words would pass."""
+    """Whether RDKit reads a text. What follows a space it takes for a name, so that words would pass."""
     if find_spec("rdkit") is None or not text or text.split()[1:] or len(text) > LONGEST_TRIED:
         return False
     from rdkit import Chem, rdBase

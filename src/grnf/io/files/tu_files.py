@@ -77,7 +77,7 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
     """Read a TU dataset from a zip file or a folder.
 
     Node attributes come first, then node labels as one-hot columns, one per label that occurs, sorted as
-    text; likewise for edges. That is the order in which `grnf.io.AttributeEncoder` puts them, so graphs have
+    text. Likewise for edges. That is the order in which `grnf.io.AttributeEncoder` puts them, so graphs have
     the same vectors whether they come from here or from `grnf.io.read_graphs`. Labels of more than 256 kinds
     are categories (`GraphBatch.node_codes`) instead of columns.
 
@@ -86,6 +86,23 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
     path : path to a .zip file or a folder
     node_attributes : bool, default=True
         Whether to keep continuous node attributes in addition to the labels.
+
+    Returns
+    -------
+    TUData
+        A named tuple of `graphs` (a `GraphBatch`), `y`, `node_columns` and `edge_columns`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from grnf.io import RawGraph, write_graphs
+    >>> folder = Path(tempfile.mkdtemp()) / "PAIRS"
+    >>> columns = {"label": np.array(["0", "1"], object)}
+    >>> _ = write_graphs(folder, [RawGraph(2, np.array([[0, 1]]), columns, y=y) for y in (0, 1)])
+    >>> read_tu(folder).graphs
+    GraphBatch(2 graphs, 4 nodes, 2 edges, node_width=2, edge_width=0)
     """
     data = concatenated([batch for _, batch, _ in _parts(File(path), "raise")])
     columns = dict(data.node_columns)
@@ -284,7 +301,7 @@ def _once(records: npt.NDArray[Any], first: int, end: int) -> tuple[IntArray, In
 
 
 class _Store:
-    """Records of numbers in a temporary file; without any, `fields` describes them."""
+    """Records of numbers in a temporary file. Without any, `fields` describes them."""
 
     def __init__(self, files: _Files, fields: list[Any]) -> None:
         self.file = files.stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
@@ -307,7 +324,7 @@ class _Store:
 
 
 def _targets(files: _Files, on_error: OnError, faults: Faults) -> npt.NDArray[Any] | None:
-    """Return the classes, or the regression targets; None if the dataset has neither."""
+    """Return the classes, or the regression targets, or None if the dataset has neither."""
     kind = next((kind for kind in ("graph_labels", "graph_attributes") if files.has(kind)), None)
     if kind is None:
         return None
@@ -512,7 +529,7 @@ class _Rows:
         self.buffer = np.empty((0, width or 1), dtype)
 
     def take(self, count: int | None) -> npt.NDArray[Any]:
-        """Return the next lines, or all; fewer only at the end."""
+        """Return the next lines, or all. Fewer only at the end."""
         parts = [self.buffer] if len(self.buffer) else []
         have = len(self.buffer)
         while count is None or have < count:
@@ -528,7 +545,7 @@ class _Rows:
         return table[:end]
 
     def count_all(self) -> int:
-        """Return the number of lines of the file; the rest is passed over."""
+        """Return the number of lines of the file. The rest is passed over."""
         while len(self.take(RUN)):
             pass
         return self.parsed
@@ -567,7 +584,7 @@ class _Rows:
 
 
 def _whole_lines(stream: Readable, name: str) -> Iterator[bytes]:
-    """Yield whole lines, some at a time; blank blocks are left out."""
+    """Yield whole lines, some at a time. Blank blocks are left out."""
     rest = b""
     while data := stream.read(CHUNK):
         data = rest + data
@@ -582,7 +599,7 @@ def _whole_lines(stream: Readable, name: str) -> Iterator[bytes]:
 
 
 def _whole_numbers(block: bytes) -> npt.NDArray[Any] | None:
-    """Read lines of digits with a comma, or a comma and a blank, between; None if a line is not so."""
+    """Read lines of numbers with commas, or commas and blanks, between them. None if a line differs."""
     text = block.replace(b"\r\n", b"\n") if b"\r" in block else block
     width, count = text.count(b",", 0, text.find(b"\n")) + 1, text.count(b"\n")
     fields = text.translate(LINES_AS_FIELDS, b" ")
@@ -592,8 +609,11 @@ def _whole_numbers(block: bytes) -> npt.NDArray[Any] | None:
     if text.translate(None, b"0123456789 ") != (b"," * (width - 1) + b"\n") * count:
         return None  # other characters, or another number of fields
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # older versions of numpy warn of an empty field
-        numbers = np.fromstring(fields, dtype=np.int64, sep=",")  # newer ones raise a ValueError
+        warnings.simplefilter("error")
+        try:
+            numbers = np.fromstring(fields, dtype=np.int64, sep=",")
+        except (DeprecationWarning, ValueError):  # an empty field, in old and new versions of numpy
+            return None
     return numbers.reshape(-1, width) if numbers.max() < 2**62 else None
 
 

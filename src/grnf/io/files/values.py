@@ -88,11 +88,11 @@ def graph_of_columns(
     new_nodes: bool = False,
     widths: Mapping[str, Mapping[str, int]] | None = None,
 ) -> RawGraph:
-    """Return the graph of named nodes and edges between names; other parameters as in `graph_of_rows`."""
+    """Return the graph of named nodes and edges between names. For other parameters see `graph_of_rows`."""
     numbers: dict[Hashable, int] = {}
     for name in names:
         if name in numbers:
-            raise GraphError(f"node {name!r} stands twice; ids must differ")
+            raise GraphError(f"ids of nodes must be unique, got {name!r} twice")
         numbers[name] = len(numbers)
     pairs = []
     for row, (source, target) in enumerate(ends):
@@ -191,7 +191,7 @@ def plain_rows(
             parts = {name: array}
         for part, entries in parts.items():
             if part in flat:
-                raise GraphError(f"two columns would be called {part!r}; rename one of them")
+                raise GraphError(f"two columns would be called {part!r}", cure="Rename one of them")
             flat[part] = [_none_for_nan(entry) for entry in entries.tolist()]
     rows = [
         {name: values[index] for name, values in flat.items() if values[index] is not None}
@@ -222,7 +222,7 @@ def part_widths(columns: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _with_vectors(columns: Mapping[str, npt.NDArray[Any]], widths: Mapping[str, int]) -> dict[str, Any]:
-    """Put the parts of vectors of these widths together again; absent parts are missing values.
+    """Put the parts of vectors of these widths together again. Absent parts are missing values.
 
     Parts that do not go together, of numbers and of texts, stay apart.
     """
@@ -258,11 +258,11 @@ def check_names(names: Collection[str], reserved: Collection[str], kind: str) ->
     """Refuse column names that mean something else in a format."""
     for name in names:
         if name in reserved:
-            raise GraphError(f"a column called {name!r} cannot be written: {kind} uses that name; rename it")
+            raise GraphError(f"{kind} uses the column name {name!r} itself", cure="Rename the column")
 
 
 def number(text: str) -> Any:
-    """Return the number that a text represents, or the text; None if it is empty."""
+    """Return the number that a text represents, or the text, or None if it is empty."""
     if not text:
         return None
     if text[-1] not in "0123456789.fnyFNY" or "_" in text:
@@ -279,5 +279,5 @@ def scalar_y(y: Any, kind: str) -> Any:
     """Return a label or target as a plain number, truth value or text."""
     value = y.item() if isinstance(y, np.generic) or (isinstance(y, np.ndarray) and y.size == 1) else y
     if not isinstance(value, (str, bool, int, float)):
-        raise GraphError(f"y is {type(y).__name__}; {kind} carries a number or a text")
+        raise GraphError(f"y must be a number or a text in {kind}, got {type(y).__name__}")
     return value

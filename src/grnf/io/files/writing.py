@@ -1,4 +1,4 @@
-"""Writing graphs in any format, all or nothing; what the format cannot carry is refused by default."""
+"""Writing graphs in any format, all or nothing. What the format cannot carry is refused by default."""
 
 from __future__ import annotations
 
@@ -36,9 +36,14 @@ def write_graphs(
     graphs : iterable of RawGraph or Graph
         Taken one after another, so that more graphs than fit in memory can be converted.
     format : str, optional
-        A name in `FORMATS`; by default guessed from the suffix.
+        A name in `FORMATS`. By default guessed from the suffix.
     lossy : bool, default=False
         Leave out attributes, targets and directions that the format cannot carry, instead of refusing.
+
+    Returns
+    -------
+    int
+        Number of graphs that were written.
 
     Examples
     --------
@@ -50,11 +55,11 @@ def write_graphs(
     'Bw\n'
     """
     if Path(path).suffix.lower() in EXCEL_SUFFIXES:
-        raise GraphError("Excel workbooks are read, not written; write .csv, which Excel opens")
+        raise GraphError("Excel workbooks cannot be written", cure="Write .csv, which Excel opens")
     entry = format_by_name(_output_format(path) if format is None else format)
     if not entry.can_write:
         writable = ", ".join(name for name, other in FORMATS.items() if other.can_write)
-        raise GraphError(f"format {entry.name} is read only; write one of {writable}")
+        raise GraphError(f"format {entry.name} cannot be written", cure=f"Write one of {writable}")
     count = 0
 
     def checked_graphs() -> Iterator[RawGraph]:
@@ -78,7 +83,7 @@ def write_graphs(
 def _output_format(path: str | os.PathLike[str]) -> str:
     """Return the format of a file to be written, whatever is there now."""
     if path == "-":
-        raise GraphError("the format of standard output cannot be guessed; name it by format=")
+        raise GraphError("the format of standard output cannot be guessed", cure="Specify it with format=")
     suffix = stem_and_suffix(Path(path))[1]
     if not suffix or os.fspath(path).endswith(os.sep):
         return "tu"

@@ -1,4 +1,4 @@
-"""Blocks of vectors with ids, labels and columns; the types of their columns; Arrow tables of them."""
+"""Blocks of vectors with ids, labels and columns, the types of their columns, and Arrow tables."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class VectorBlock:
     ids : sequence of str
         Names of the graphs.
     y : sequence
-        Their labels or targets; None for a graph without one.
+        Their labels or targets, None for a graph without one.
     Z : array, shape (n_rows, M)
-        Their vectors; it may be a memory map.
+        Their vectors. It may be a memory map.
     columns : mapping from name to sequence
         Further columns, one entry per graph, None for a missing one. A `Cell` is a number if all entries of
         its column are.
@@ -61,7 +61,7 @@ class VectorBlock:
                 raise ValueError(f"column {name!r} has {len(values)} entries for {len(self.Z)} rows")
 
     def column(self, name: str) -> Sequence[Any]:
-        """Return the ids, the labels or a column; None for each row if the block does not have it."""
+        """Return the ids, the labels or a column, or None for each row if the block does not have it."""
         if name == "graph_id":
             return self.ids
         return self.y if name == "y" else self.columns.get(name, [None] * len(self.Z))
@@ -178,7 +178,7 @@ class Layout:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Names and types of the columns between ids and vectors; y only if a graph has one."""
+        """Names and types of the columns between ids and vectors. `y` is one only if a graph has a label."""
         shown = {name: kind for name, kind in self.kinds.items() if name not in ("graph_id", "y")}
         if self.kinds["y"].type is not None:
             shown = {"y": self.kinds["y"], **shown}
@@ -245,7 +245,7 @@ def as_text(value: Any) -> str:
 
 
 def array_of(values: Iterable[Any], kind: Kind) -> npt.NDArray[Any]:
-    """Return values as an array of the common type; missing ones are NaN or the empty string."""
+    """Return values as an array of the common type. Missing ones are NaN or the empty string."""
     entries = kind.typed(values)
     if kind.type == "int" and not kind.missing:
         return np.array(entries, dtype=np.int64)

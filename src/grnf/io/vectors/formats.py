@@ -1,7 +1,7 @@
 """Formats of vector files: how each is written and read.
 
 All are written alike: shards are appended one by one, and the end completes the file. A shard in a Parquet
-file is a complete Parquet file of its own, whose offsets count from the beginning of the whole file; the end
+file is a complete Parquet file of its own, whose offsets count from the beginning of the whole file. The end
 adds a footer that lists the row groups of all shards. Shards of .npy and .npz are rows of numbers, those of
 .csv are lines.
 """
@@ -50,7 +50,7 @@ class ShardedFile:
     ends : list of int
         Where the shards end.
     blocks : iterable of VectorBlock
-        Ids, labels and columns; the vectors in it do not count.
+        Ids, labels and columns. The vectors in it are ignored.
     layout : Layout
     """
 
@@ -106,7 +106,7 @@ def vector_format(path: str | os.PathLike[str]) -> str:
 def write_csv(
     file: IO[str], blocks: Iterable[VectorBlock], columns: list[str] | None = None, *, header: bool = True
 ) -> int:
-    """Write rows as CSV to an open text file, such as standard output; a generator is fine here.
+    """Write rows as CSV to an open text file, such as standard output. A generator is fine here.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def append_parquet(path: Path, blocks: Iterable[VectorBlock], layout: Layout) ->
 
     with pa.OSFile(str(path), "ab") as file:
         # A ParquetWriter begins at position 0 only. Writing appends whatever the position is, and leaves it
-        # at the end of the file; so all offsets, taken later, count from the beginning of the whole file.
+        # at the end of the file. So all offsets, taken later, count from the beginning of the whole file.
         os.lseek(file.fileno(), 0, os.SEEK_SET)
         with parquet.ParquetWriter(file, layout.schema(), use_dictionary=["graph_id"]) as writer:
             for block in blocks:

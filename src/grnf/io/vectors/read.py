@@ -51,7 +51,7 @@ DAMAGE = (*saved.DAMAGE, csv.Error)
 def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> Vectors:
     """Read an embedding from .parquet, .npy, .npz or .csv, or all shards of a folder of them.
 
-    A .npy file has no ids, so its rows are called "0", "1", ...; it is memory-mapped. Columns other than
+    A .npy file has no ids, so its rows are called "0", "1", .... It is memory-mapped. Columns other than
     ids, labels and vectors are ignored.
 
     Examples
@@ -79,8 +79,8 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
         raise GraphError(f"{path} holds no vectors: {one_line(error)}") from None
     if vectors.Z.ndim != 2 or vectors.Z.dtype.kind != "f":
         raise GraphError(
-            f"{path} holds no vectors: {vectors.Z.dtype} of shape {vectors.Z.shape}; "
-            "must be floating-point numbers of shape (n_graphs, M)"
+            f"{path}: vectors must be floating-point numbers of shape (n_graphs, M), got {vectors.Z.dtype} "
+            f"of shape {vectors.Z.shape}"
         )
     if len(vectors.ids) != len(vectors.Z):
         raise GraphError(f"{path} is damaged: {len(vectors.ids)} ids for {len(vectors.Z)} vectors")
@@ -88,7 +88,7 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
 
 
 def holds_vectors(path: str | os.PathLike[str]) -> bool:
-    """Whether a file holds an embedding, by its suffix and its head; graphs may come in the same suffixes.
+    """Whether a file holds an embedding, by its suffix and its head. Graphs may come in the same suffixes.
 
     So does a folder of shards.
 
@@ -108,7 +108,7 @@ def holds_vectors(path: str | os.PathLike[str]) -> bool:
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the manifest of a folder of shards; shards that were set aside are warned of."""
+    """Return the manifest of a folder of shards. Shards that were set aside are warned of."""
     path = Path(folder) / MANIFEST
     try:
         manifest = parse_json(path.read_bytes(), path)
@@ -117,12 +117,12 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise GraphError(f"{path} is not a manifest of shards: its 'format' is not {FORMAT!r}")
     if manifest.get("version") != VERSION:
-        raise GraphError(f"{path} has version {manifest.get('version')!r}; this release reads {VERSION}")
+        raise GraphError(f"{path} must have version {VERSION}, got {manifest.get('version')!r}")
     validate(manifest, SHARDS, path)
     if manifest["set_aside"]:
         first = manifest["set_aside"][0]
         warnings.warn(
-            f"{folder} lacks {len(manifest['set_aside'])} shards that were set aside; shard "
+            f"{folder} lacks {len(manifest['set_aside'])} shards that were set aside. Shard "
             f"{first['shard']}: {first['reason']}",
             GrnfWarning,
             stacklevel=3,
@@ -131,7 +131,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def shard_files(folder: str | os.PathLike[str], *, check: bool = False) -> Iterator[Path]:
-    """Yield the files of the shards in their order; with `check` only if they are as they were written."""
+    """Yield the files of the shards in their order. With `check`, verify that they are unchanged."""
     for record in read_manifest(folder)["shards"]:
         path = Path(folder) / record["file"]
         try:

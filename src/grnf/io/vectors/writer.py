@@ -7,7 +7,7 @@ OUTPUT.parts/ (in a folder _work/) holds
     lock           who writes, see grnf._utils.locks
     plan.json      everything that the shards depend on, with the fitted transformer
     000000.json    a record for each finished shard: rows, bytes, checksum, bad graphs
-    vectors        the shards of a single file; it becomes the output
+    vectors        the shards of a single file. It becomes the output
 
 A shard is finished once its record is there, which is written after the shard is on the disk, all or nothing.
 Plan and records carry checksums. A shard or a record that was changed is computed again.
@@ -90,7 +90,7 @@ def checksum(path: Path, start: int = 0, size: int | None = None) -> tuple[int, 
 def write_vectors(
     path: str | os.PathLike[str], blocks: Iterable[VectorBlock], *, format: str | None = None
 ) -> int:
-    """Write an embedding; the file appears only when it is complete. Return the number of rows.
+    """Write an embedding. The file appears only when it is complete. Return the number of rows.
 
     Parameters
     ----------
@@ -101,9 +101,9 @@ def write_vectors(
     format : "parquet", "npy", "npz" or "csv", optional
         By default taken from the suffix. Parquet has the columns graph_id, y (if there are any), those of the
         blocks, and embedding, a list of fixed length, and one row group per block. npz has the arrays
-        embedding, graph_id, y and those of the blocks; CSV has the columns graph_id, y, those of the blocks,
-        grnf0, grnf1, ...; npy has the vectors only. Columns of numbers are int64 or float64 in Parquet and
-        npz, all others are text. Missing values are null in Parquet, empty in CSV, NaN or empty in npz.
+        embedding, graph_id, y and those of the blocks. CSV has the columns graph_id, y, those of the blocks,
+        grnf0, grnf1, and so on. npy has the vectors only. Columns of numbers are int64 or float64 in Parquet
+        and npz, all others are text. Missing values are null in Parquet, empty in CSV, NaN or empty in npz.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def write_vectors(
 
 
 class ShardWriter:
-    """Writes the shards of one run; no other run writes to the same output until `close`.
+    """Writes the shards of one run. No other run writes to the same output until `close`.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class ShardWriter:
     single : bool
         Whether it is a vector file.
     format : str, optional
-        Of a vector file; by default taken from the suffix.
+        The format of a vector file. By default taken from the suffix.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class ShardWriter:
     damaged : dict of int to str
         Shards that were finished but cannot be used, and why.
     settings : dict or None
-        The settings of an output of this very run that is finished already; there is nothing left to do.
+        The settings of an output of this very run that is finished already. There is nothing left to do.
 
     Examples
     --------
@@ -196,13 +196,13 @@ class ShardWriter:
         resume: bool = False,
         force: bool = False,
     ) -> dict[str, Any]:
-        """Start a run, or resume the one that was interrupted; return its plan.
+        """Start a run, or resume the one that was interrupted. Return its plan.
 
         Parameters
         ----------
         run : mapping
-            Everything that the shards depend on, as JSON values. A run is resumed only if these are the same;
-            `on_error` may change as long as no graph was bad.
+            Everything that the shards depend on, as JSON values. A run is resumed only if these are the same,
+            except that `on_error` may change as long as no graph was bad.
         plan : callable
             Returns what else a new run has to remember.
         resume : bool, default=False
@@ -241,7 +241,7 @@ class ShardWriter:
         return self._new(run, plan)
 
     def _new(self, run: Mapping[str, Any], make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-        """Start a run; the shards of a finished folder that is resumed count as finished."""
+        """Start a run. The shards of a finished folder that is resumed count as finished."""
         finished = self.settings if not self.single else None
         self._clear()
         self._begun = True
@@ -272,7 +272,7 @@ class ShardWriter:
         return plan
 
     def _is_finished(self, run: Mapping[str, Any]) -> bool:
-        """Whether the output is a finished one of this very run; if so, keep its settings."""
+        """Whether the output is a finished one of this very run. If so, keep its settings."""
         made = self._read_settings()
         if made is None or "run" not in made:
             return False
@@ -291,7 +291,7 @@ class ShardWriter:
         return None
 
     def _check_output(self, run: Mapping[str, Any], resume: bool, force: bool, known: bool) -> None:
-        """Refuse to replace vectors or settings without `force`; shards of a `known` run do not count."""
+        """Refuse to replace vectors or settings without `force`. Shards of a `known` run do not count."""
         made = self._read_settings()
         if resume and not force and (made is not None or (self.single and self.output.exists())):
             changes = "; ".join(differences((made or {}).get("run", {}), run))
@@ -329,7 +329,7 @@ class ShardWriter:
         return None
 
     def gaps(self) -> Iterator[tuple[int, int | None]]:
-        """Yield ranges of missing shards of a single file as (first, end); the last has no end, None."""
+        """Yield ranges of missing shards of a single file as (first, end). The end of the last is None."""
         first = 0
         for number in sorted(self.records):
             if number > first:
@@ -391,7 +391,7 @@ class ShardWriter:
             file.write(sealed(json.loads(json.dumps(record, default=plain))))
 
     def __iter__(self) -> Iterator[VectorBlock]:
-        """Yield ids, labels and columns of the shards of a single file; of Parquet files the vectors too."""
+        """Yield ids, labels and columns of the shards of a single file, for Parquet the vectors too."""
         for number in sorted(self.records):
             record = unsealed(self.work / f"{number:06d}.json")
             notes = record["notes"]
@@ -409,7 +409,7 @@ class ShardWriter:
         return [graph for _, record in sorted(self.records.items()) for graph in record["bad"]]
 
     def finish(self, settings: Mapping[str, Any] | None, *, keep_plan: bool = False) -> None:
-        """Complete the output and write its settings; without `keep_plan`, remove the unfinished work."""
+        """Complete the output and write its settings. Without `keep_plan`, remove the unfinished work."""
         self.check()
         if self.single:
             self._complete(settings)
@@ -452,7 +452,7 @@ class ShardWriter:
         self._lock.check()
 
     def close(self) -> None:
-        """Let other runs in; finished shards are kept, and next to a single file nothing else."""
+        """Let other runs start. Finished shards are kept, and nothing else stays next to a single file."""
         if self.single and self._begun and not self.records:
             with suppress(FolderInUseError):
                 self.check()
@@ -473,7 +473,7 @@ class ShardWriter:
             file.unlink(missing_ok=True)
 
     def _clear(self) -> None:
-        """Remove everything but the lock; a file that is not part of a run stays, and is an error."""
+        """Remove everything but the lock. A file that is not part of a run stays, and is an error."""
         files = [file for file in self.work.iterdir() if file.name != LOCK]
         for file in files:
             if not OURS.fullmatch(file.name):
@@ -504,7 +504,7 @@ def _notes(block: VectorBlock) -> dict[str, Any]:
 def _changes(
     before: Mapping[str, Any], now: Mapping[str, Any], records: Any, ignored: list[str] | None = None
 ) -> str:
-    """Return how a run differs from an earlier one; what is done with bad graphs matters if there are any."""
+    """Return how a run differs from an earlier one. What is done with bad graphs matters if there are any."""
     skipped = {*(ignored or []), *([] if any(record["bad"] for record in records) else ["on_error"])}
     first, second = ({key: run[key] for key in run if key not in skipped} for run in (before, now))
     return "; ".join(differences(first, second))
