@@ -258,7 +258,8 @@ class LiftTransform(BaseTransform):  # type: ignore[misc]
         lifted = graphs[0].to_pyg()
         data.edge_index, data.num_nodes = lifted.edge_index, lifted.num_nodes
         for name in ("x", "edge_attr"):
-            data[name] = None if lifted[name] is None else lifted[name].float()
+            values = lifted.get(name)
+            data[name] = None if values is None else values.float()
         data.edge_weight = None  # a column of edge_attr now
         return data
 
