@@ -87,6 +87,8 @@ def test_other_models_are_saved(graphs, settings, tmp_path):
     loaded = GRNFClassifier.load(tmp_path / "m.grnf")
     np.testing.assert_allclose(loaded.predict_proba(graphs), model.predict_proba(graphs), atol=1e-6)
     assert loaded.predict(graphs).tolist() == model.predict(graphs).tolist()
+    GRNFClassifier(16, random_state=0, **settings).fit(graphs, y).save(tmp_path / "twin.grnf")
+    assert (tmp_path / "twin.grnf").read_bytes() == (tmp_path / "m.grnf").read_bytes()
     loaded.save(tmp_path / "again.grnf")
     again = GRNFClassifier.load(tmp_path / "again.grnf")
     assert str(again.get_params()) == str(loaded.get_params())

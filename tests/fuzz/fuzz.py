@@ -9,6 +9,7 @@ stands for one case, and a run begins with the seeds after those of the last run
 """
 
 import argparse
+import hashlib
 import io
 import json
 import os
@@ -19,7 +20,12 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
+import zipfile
+from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 for library in ("OPENBLAS", "OMP", "NUMBA"):
     os.environ[f"{library}_NUM_THREADS"] = "1"  # threads do not survive a fork
@@ -29,9 +35,10 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from test_saved import GRAPHS, VALUES, check, join, split  # noqa: E402
 from typer.main import get_command  # noqa: E402
 
-from grnf import GRNF, __version__  # noqa: E402
+from grnf import GRNF, GRNFClassifier, GRNFRegressor, __version__  # noqa: E402
 from grnf.cli import main  # noqa: E402
 from grnf.cli.app import app  # noqa: E402
+from grnf.estimators.model_file import HEAD  # noqa: E402
 from grnf.io import write_graphs  # noqa: E402
 from grnf.io.vectors import read_vectors  # noqa: E402
 from grnf.maps import GraphMap, map_graphs  # noqa: E402
@@ -136,6 +143,106 @@ def loader(path, load, *, is_head=False):
     return case
 
 
+def members(path):
+    """Return the content of the files in an archive."""
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def other_array(array, chance):
+    """Return an array of another shape, of another type or with other values."""
+    flat = array.reshape(-1)
+    kind = chance.randrange(6)
+    if kind == 0:
+        return array[: chance.randint(0, len(array))] if array.ndim else array[None]
+    if kind == 1:
+        return array[None] if chance.random() < 0.5 else flat
+    if kind == 2:
+        return array.astype(chance.choice(["i1", "i4", "i8", "u8", "f4", "f8", "?"]))
+    if kind == 3:
+        return flat[np.array([chance.randrange(flat.size) for _ in range(flat.size)], int)].reshape(
+            array.shape
+        )
+    changed = array.copy()
+    if changed.size:
+        low, high = (-1, 2**31 - 1) if array.dtype.kind in "iu" else (-1e308, 1e308)
+        with np.errstate(all="ignore"):
+            values = np.array([low, 0, 1, high]).astype(array.dtype)
+        changed.reshape(-1)[chance.randrange(changed.size)] = chance.choice(values)
+    return changed
+
+
+def altered_text(value, chance):
+    """Return JSON with one change, which can be in a text that is JSON itself."""
+    if isinstance(value, dict) and "views" in value and chance.random() < 0.5:
+        return {**value, "views": json.dumps(altered(json.loads(value["views"]), chance))}
+    return altered(value, chance)
+
+
+def model_file(path, use):
+    """Return a case for a file of models: other bytes, other fields, or other arrays with their checksums."""
+    valid, parts = path.read_bytes(), members(path)
+    head = json.loads(parts[HEAD])
+
+    def case(chance):
+        kind = chance.random()
+        if kind < 0.2:
+            path.write_bytes(damaged(valid, chance))
+        else:
+            content, changed = dict(head), dict(parts)
+            if kind < 0.6:
+                content["models"] = [altered_text(model, chance) for model in head["models"]]
+            else:
+                number = chance.randrange(len(head["arrays"]))
+                array = np.load(io.BytesIO(parts[f"{number}.npy"]))
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of values that a type cannot hold
+                    array = other_array(array, chance)
+                file = io.BytesIO()
+                np.save(file, array)
+                changed[f"{number}.npy"] = file.getvalue()
+                digests = [*head["arrays"]]
+                digests[number] = hashlib.sha256(file.getvalue()).hexdigest()
+                content["arrays"] = digests
+            changed[HEAD] = json.dumps(content).encode()
+            with zipfile.ZipFile(path, "w") as archive:
+                for name, data in changed.items():
+                    archive.writestr(name, data)
+        use()
+
+    return case
+
+
+def models(folder):
+    """Return the cases of saved models, by `load` and by `grnf predict`."""
+    write_graphs(folder / "new.g6", GRAPHS[:3])
+    classes = np.array(["one", "two"])[np.arange(len(GRAPHS)) % 2]
+    numbers = np.array([graph.n_edges for graph in GRAPHS], float)
+    made = {
+        "classifier": GRNFClassifier(8, random_state=0).fit(GRAPHS, classes),
+        "regressor": GRNFRegressor(8, random_state=0).fit(GRAPHS, numbers),
+        "linear": GRNFClassifier(8, estimator="linear", random_state=0).fit(GRAPHS, classes),
+        "ridge": GRNFRegressor(8, estimator="linear", random_state=0).fit(GRAPHS, numbers),
+    }
+    cases = {}
+    for name, model in made.items():
+        path = folder / f"{name}.grnf"
+        model.save(path)
+        cases[f"load-{name}"] = model_file(path, partial(check, partial(use_model, type(model), path), path))
+        predict = ["predict", path.name, "new.g6", "-o", "-"]
+        cases[f"predict-{name}"] = model_file(path, partial(command, predict))
+    return cases
+
+
+def use_model(kind, path):
+    """Load a model and call all that predicts."""
+    model = kind.load(path)
+    model.predict(GRAPHS[:3])
+    model.applicability(GRAPHS[:3])
+    sure = model.predict_set if kind is GRNFClassifier else model.predict_interval
+    sure(GRAPHS[:3])
+
+
 def loaders(folder):
     """Return the cases of loaders, whose files are made in a folder."""
     write_graphs(folder / "in.g6", GRAPHS[:10])
@@ -166,9 +273,23 @@ def loaders(folder):
     }
 
 
-def options(name, command):
+def command(arguments):
+    """Run a command in this process: it ends with an exit code of ours and without a traceback."""
+    sys.argv, sys.stdout, sys.stderr = ["grnf", *arguments], io.StringIO(), io.StringIO()
+    try:
+        main()
+    except SystemExit as end:
+        if end.code not in (None, 0, 1, 2):
+            raise AssertionError(f"{arguments}: exit code {end.code}") from end
+    except Exception as error:
+        raise AssertionError(f"{arguments}: {error!r}") from error
+    finally:
+        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+
+
+def options(name, entry):
     """Return a case for the options of a command, whose input does not exist."""
-    names = [option for each in command.params for option in each.opts if option.startswith("-")]
+    names = [option for each in entry.params for option in each.opts if option.startswith("-")]
     names = [option for option in names if option not in ("--dask", "--help")]
 
     def case(chance):
@@ -176,16 +297,7 @@ def options(name, command):
         for _ in range(chance.randint(1, 5)):
             arguments.append(chance.choice(names))
             arguments += [chance.choice(TEXTS)] * (chance.random() < 0.7)
-        sys.argv, sys.stdout, sys.stderr = ["grnf", name, *arguments], io.StringIO(), io.StringIO()
-        try:
-            main()
-        except SystemExit as end:
-            if end.code not in (None, 0, 1, 2):
-                raise AssertionError(f"{arguments}: exit code {end.code}") from end
-        except Exception as error:
-            raise AssertionError(f"{arguments}: {error!r}") from error
-        finally:
-            sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+        command([name, *arguments])
 
     return case
 
@@ -196,7 +308,8 @@ def targets(folder):
     return (
         {f"reader-{name}": reader(name) for name in FORMATS}
         | loaders(folder)
-        | {f"options-{name}": options(name, command) for name, command in commands.items()}
+        | models(folder)
+        | {f"options-{name}": options(name, entry) for name, entry in commands.items()}
     )
 
 

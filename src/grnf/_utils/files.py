@@ -32,6 +32,7 @@ __all__ = [
     "atomic_write",
     "check_free",
     "is_pipe",
+    "make_folder",
     "npy_header",
     "remove_abandoned",
     "rename",
@@ -127,6 +128,15 @@ def rename(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> No
     """Rename a file or folder, replacing an existing file, and wait until the new name is on the disk."""
     os.replace(source, target)
     sync_folder(Path(target).absolute().parent)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it if they are missing, and wait until their names are on the disk."""
+    if not path.parent.exists():
+        make_folder(path.parent)
+    with suppress(FileExistsError):
+        path.mkdir()
+    sync_folder(path.absolute().parent)
 
 
 def try_lock(descriptor: int) -> bool | None:
@@ -255,7 +265,11 @@ def write_array(file: IO[bytes], array: Any) -> None:
 
 
 def check_free(path: str | os.PathLike[str], force: bool) -> None:
-    """Refuse to replace an existing file without `force`, and a link, a folder, a pipe or a device at all."""
+    """Refuse to replace an existing file without `force`, and a link, a folder, a pipe or a device at all.
+
+    What earlier runs left unfinished is removed, also if the file is refused.
+    """
+    remove_abandoned(Path(os.path.realpath(path)))
     if Path(path).is_symlink():
         raise FileExistsError(
             f"{path} is a symbolic link: write to {os.path.realpath(path)}, to which it points"

@@ -99,14 +99,16 @@ def map(  # noqa: A001 the word users know
     require(onto is None or features == LikeFeatures(), "the settings of the map given by --onto are fixed")
     transformer = None if onto is not None else features.transformer()
     from grnf.maps import map_graphs
+    from grnf.maps.point_columns import guessed_ids
 
     with run.threads():
         parts = [[one] for one in source] if len(source) == 2 else [source]
         samples = [_read(names, reading, run) for names in parts]
         sources, heading = _compared(samples) if len(samples) == 2 else (None, samples[0].name)
+        graphs = [graph for sample in samples for graph in sample.graphs or []]
         made = map_graphs(
-            [graph for sample in samples for graph in sample.graphs or []],
-            ids=[name for sample in samples for name in sample.ids],
+            graphs,
+            ids=guessed_ids(graphs) or [name for sample in samples for name in sample.ids],
             columns=None if sources is None else {"source": sources},
             transformer=transformer,
             layout=layout,

@@ -252,10 +252,10 @@ def _write(
     folder: Path, report: dict[str, Any], names: list[str], predicted: list[tuple[Target, Any]], run: Run
 ) -> list[str]:
     """Write predictions, figures and the report. Return the paths."""
-    from grnf._utils.files import atomic_write
+    from grnf._utils.files import atomic_write, make_folder
     from grnf.maps.figures import draw_predictions
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     written = ["predictions.csv"]
     several = len(predicted) > 1
     with atomic_write(folder / "predictions.csv") as file:

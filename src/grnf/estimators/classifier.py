@@ -161,7 +161,8 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
             n_jobs=self.n_jobs,
             **dict(self.grnf_params or {}),
         )
-        views = FeatureViews(views=model_views(grnf) if default else lifted_views(self.lifts, grnf))
+        own = model_views(grnf) if default else lifted_views(self.lifts, grnf)
+        views = FeatureViews(views=own, random_state=self.seed_)
         handle_unknown = self.handle_unknown or ("open" if default else "ignore")
         policies = AttributeEncoder(handle_unknown=handle_unknown, handle_missing=self.handle_missing)
         self.encoder_, samples = fit_encode(X, policies, self.on_error)

@@ -27,9 +27,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelBinarizer, StandardScaler
 
 from grnf._utils.files import atomic_write, write_array
-from grnf._utils.rules import Int, OneOf
+from grnf._utils.rules import Int, OneOf, checked
 from grnf._utils.saved import BOOL, DAMAGE, OBJECT, TEXT, damaged, parse_json, validate
 from grnf._version import __version__
+from grnf.collection import NAN_ON_ERROR
 from grnf.errors import GraphError
 from grnf.estimators.fingerprint import JointFeatures
 from grnf.estimators.histograms import SetsKernel
@@ -68,7 +69,7 @@ PARAMS = (
 )
 """Parameters of a model that are stored. Lifts and distributions are those of its views."""
 STATE = ("estimator_", "neighborhood_", "calibration_")
-PRIVATE = ("_widths", "_names", "_exact", "best_params_", "best_score_", "best_index_", "seconds_", "notes_")
+PRIVATE = ("_widths", "_names", "_exact", "best_params_", "best_score_", "best_index_", "notes_")
 SCHEMA = {
     "format": OneOf(FORMAT), "version": Int(VERSION, VERSION), "arrays": [TEXT],
     "models": [{
@@ -93,8 +94,15 @@ def save_models(models: Sequence[Any], path: str | os.PathLike[str]) -> None:
             member = io.BytesIO()
             write_array(member, array)
             digests.append(hashlib.sha256(member.getbuffer()).hexdigest())
-            archive.writestr(f"{number}.npy", member.getbuffer())
-        archive.writestr(HEAD, json.dumps({**content, "arrays": digests}))
+            archive.writestr(_member(f"{number}.npy"), member.getbuffer())
+        archive.writestr(_member(HEAD), json.dumps({**content, "arrays": digests}))
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """Return a member without the time of day, so that the same model is the same bytes."""
+    member = zipfile.ZipInfo(name)
+    member.external_attr = 0o600 << 16
+    return member
 
 
 def _model_state(model: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
@@ -173,8 +181,9 @@ def load_models(path: str | os.PathLike[str]) -> list[Any]:
                 _array(archive.read(f"{number}.npy"), digest) for number, digest in enumerate(head["arrays"])
             ]
         return [_model(state, arrays) for state in head["models"]]
-    except GraphError:
-        raise
+    except GraphError as error:
+        where = os.fspath(path)
+        raise (error if error.where == where else error.located(where=where)) from None
     except (*DAMAGE, *UNUSABLE, RecursionError, MemoryError) as error:
         raise damaged(f"not a model that can be used: {error}", path) from None
 
@@ -274,10 +283,11 @@ def _check(model: Any) -> None:
     near, calibration = model.neighborhood_, model.calibration_
     if not (isinstance(near, Neighborhood) and isinstance(calibration, Calibration)):
         raise ValueError("the calibration is missing")
-    places = near.around(batch)[1]
+    checked(model.on_error, "on_error", NAN_ON_ERROR)
+    far, places = near.around(batch)
     if len(near.ids) != len(near.vectors):
         raise ValueError("the ids of the training graphs do not match their vectors")
-    values = [model.estimator_.predict(inputs)]
+    values = [model.estimator_.predict(inputs), near.pvalues(far)]
     if hasattr(model, "classes_"):
         values.append(calibration.contains(decision_values(model.estimator_, inputs, model.classes_), 0.9))
     else:

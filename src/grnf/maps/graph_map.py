@@ -33,6 +33,7 @@ from grnf._utils.saved import (
     validate,
     validate_arrays,
 )  # fmt: skip
+from grnf._version import __version__
 from grnf.collection import vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import GRNF, saved_transformer
@@ -41,7 +42,15 @@ from grnf.io.raw import RawGraph
 from grnf.maps import layout as layouts
 from grnf.maps.drawings import Drawings, draw_graphs
 from grnf.maps.layout import LAYOUTS, NEIGHBORS, ONTO, Mappings, Nearest, nearest_others
-from grnf.maps.point_columns import Column, clusters, columns_of, joined, make_column, scaffolds
+from grnf.maps.point_columns import (
+    Column,
+    clusters,
+    columns_of,
+    guessed_ids,
+    joined,
+    make_column,
+    scaffolds,
+)
 from grnf.search import GraphIndex
 from grnf.search.whitening import SPACES, space_map
 from grnf.typing import FloatArray
@@ -279,7 +288,8 @@ def map_graphs(
     y : sequence, optional
         Labels or targets. By default those of the graphs.
     ids : sequence of str, optional
-        Names of the graphs. By default their own, or their numbers.
+        Names of the graphs. By default their own, or the only text column whose values are all different,
+        or their numbers.
     columns : mapping from name to sequence, optional
         Further values to color points by, one for each graph.
     transformer : GRNF, optional
@@ -339,6 +349,7 @@ def map_graphs(
     transformer = GRNF(random_state=seed) if transformer is None else transformer
     names, Z = [], np.zeros((0, getattr(transformer, "n_components_", 1)), np.float32)
     if raws:
+        ids = guessed_ids(raws) if ids is None else ids
         collection = vectors_of(raws, transformer, name="graphs", ids=ids)
         names, Z, transformer = collection.ids, collection.vectors, collection.transformer
     if old is None:
@@ -476,7 +487,7 @@ def _about(
             f"Vectors: {type(transformer).__name__}, {Z.shape[1]} features. The nearest graphs shown with a "
             "graph are exact, whatever the map shows."
         )
-    return lines
+    return [*lines, f"Made with grnf {__version__}."]
 
 
 def _mapped(graph_map: GraphMap, raws: list[RawGraph], differences: bool | None) -> GraphMap:

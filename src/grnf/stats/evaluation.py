@@ -286,7 +286,13 @@ def _separation(
     sizes = len(samples[0]), len(samples[1])
     if samples[0].has_vectors or samples[0].batch is None:
         return separate(sizes, lambda _: pooled, seed)
-    batch = joined([sample.batch for sample in samples])
+    return separate_graphs(sizes, joined([sample.batch for sample in samples]), descriptor, seed)
+
+
+def separate_graphs(
+    sizes: tuple[int, int], batch: GraphBatch, descriptor: GraphDescriptor, seed: int
+) -> Separation:
+    """Return what a classifier shows about two samples of graphs, one after the other in a batch."""
 
     def views(rows: IntArray) -> dict[str, FloatArray]:
         some = batch.take(rows)

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, TypeVar, cast
 
-from grnf._utils.files import atomic_write, is_pipe, room_for, unfinished
+from grnf._utils.files import atomic_write, is_pipe, rename, room_for, unfinished
 from grnf.errors import DiskFullError, GraphError
 from grnf.io.files.excel import EXCEL_SUFFIXES, open_sheet
 from grnf.io.files.limits import LARGEST_DOCUMENT, LARGEST_RATIO, SMALL_MEMBER
@@ -424,4 +424,4 @@ def deliver(made: Path, path: str | os.PathLike[str]) -> None:
     if made.is_dir() and Path(path).exists():
         raise GraphError(f"{path} exists already, and a folder is not written over")
     for part in [*others, made]:
-        os.replace(part, Path(path).with_name(part.name))
+        rename(part, Path(path).with_name(part.name))

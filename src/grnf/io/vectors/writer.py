@@ -27,7 +27,17 @@ from typing import Any
 
 import numpy as np
 
-from grnf._utils.files import atomic_write, check_free, rename, room_for, sealed, sync, unsealed, write_json
+from grnf._utils.files import (
+    atomic_write,
+    check_free,
+    rename,
+    room_for,
+    sealed,
+    sync,
+    sync_folder,
+    unsealed,
+    write_json,
+)
 from grnf._utils.locks import LOCK, FolderInUseError, FolderLock
 from grnf.errors import GraphError
 from grnf.io.raw import Cell
@@ -493,6 +503,7 @@ class ShardWriter:
                 )
         with suppress(FileExistsError):
             self.output.mkdir()
+        sync_folder(self.output.absolute().parent)
 
 
 def _notes(block: VectorBlock) -> dict[str, Any]:
