@@ -140,7 +140,7 @@ def projection_of(s: Statistics, near: Neighbors, m: Matrices, g: int) -> tuple[
 
 @compiled
 def start_tile(c: Coefficients, start: int, stop: int) -> Tile:
-    """Make room for some channels."""
+    """Allocate the coefficients of some channels and their derivatives."""
     return Tile(start, np.full(1, np.nan), _zeros(c, stop - start), _zeros(c, stop - start))
 
 
