@@ -23,7 +23,7 @@ $(DEV): pyproject.toml | $(BIN)/python
 demo: $(DEMO)
 	$(BIN)/grnf demo --output grnf-demo
 
-test: lint types unit docs-quick
+test: lint types unit  # with a quick build of the site, opened in a browser (tests/test_site.py)
 
 lint: $(DEV)
 	$(BIN)/ruff check .

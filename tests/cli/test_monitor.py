@@ -15,6 +15,7 @@ from grnf import Graph
 from grnf._utils.locks import FolderLock
 from grnf.io import write_graphs
 from grnf.stats import ChangeDetector
+from optional import require
 
 N_USUAL, N_OTHER = 40, 25
 
@@ -249,3 +250,19 @@ def test_clear_errors(call, graphs, arguments, code, what, monkeypatch):
     done = call("monitor", *arguments, *(["-m", 16] if code == 1 else []))
     assert done.returncode == code, done.stderr
     assert what in plain(done.stderr)
+
+
+def test_molecules_of_the_stream_are_read_as_the_reference(call, tmp_path):
+    require("rdkit")
+    usual, salts = tmp_path / "usual.smi", tmp_path / "salts.smi"
+    acids = ["C" * n + "C(=O)O" for n in range(1, 25)]
+    usual.write_text("".join(f"{acid}\n" for acid in acids))
+    salts.write_text("".join(f"[Na+].{acid[:-1]}[O-]\n" for acid in acids))
+    state = ["--state", tmp_path / "m.npz", "-m", 32]
+    done = call("monitor", usual, salts, "--standardize", *state)
+    assert done.returncode == 0, done.stderr
+    plain = call("monitor", usual, usual, "-m", 32)
+    assert records(done.stdout) == records(plain.stdout)  # the acids are the standardized salts
+    assert records(call("monitor", usual, salts, "-m", 32).stdout) != records(plain.stdout)
+    done = call("monitor", usual, salts, *state)
+    assert (done.returncode, "molecules ['standardize']" in done.stderr) == (1, True)

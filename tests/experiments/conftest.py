@@ -55,7 +55,7 @@ def stored():
         if hasattr(module, "draw"):
             module.draw(outcome["results"])
             assert (study.output / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
-            assert (study.output / f"{name}.pdf").read_bytes()[:4] == b"%PDF"
+            assert b"<svg" in (study.output / f"{name}.svg").read_bytes()
         return outcome["results"]
 
     return stored
