@@ -23,7 +23,7 @@ $(DEV): pyproject.toml | $(BIN)/python
 demo: $(DEMO)
 	$(BIN)/grnf demo --output grnf-demo
 
-test: lint types unit docs-quick
+test: lint types unit  # with a quick build of the site, opened in a browser (tests/test_site.py)
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -91,10 +91,12 @@ coverage: $(DEV)
 # A wheel and an sdist; the wheel goes into an empty environment, without extras, and passes the tests of the sdist.
 dist:
 	rm -rf dist build/dist
-	$(PYTHON) -m venv build/dist/tools && build/dist/tools/bin/python -m pip install --quiet build
+	$(PYTHON) -m venv build/dist/tools && build/dist/tools/bin/python -m pip install --quiet build twine
 	build/dist/tools/bin/python -m build --outdir dist .
+	build/dist/tools/bin/twine check --strict dist/*
 	$(PYTHON) -m venv build/dist/empty
 	build/dist/empty/bin/python -m pip install --quiet dist/*.whl pytest hypothesis
+	build/dist/empty/bin/grnf --version
 	tar --extract --file dist/*.tar.gz --directory build/dist
 	cd build/dist/grnf-*/ && ../empty/bin/python -m pytest -q tests
 

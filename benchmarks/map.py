@@ -160,16 +160,17 @@ def pictures(browser, folder):
         graphs, names, n_neighbors=3, title="150 networks of two kinds", random_state=0
     )
     wide, phone = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-    for name, made, size, theme, color, chosen in (
-        ("molecules", molecules, wide, "light", "solubility", 500),
-        ("dark", molecules, wide, "dark", "scaffold", 500),
-        ("phone", molecules, phone, "light", "solubility", 500),
-        ("networks", networks, wide, "light", "label", 20),
+    oxazepam = next(i for i, row in enumerate(rows) if row["Compound ID"] == "Oxazepam")
+    for name, made, size, theme, color, layers, chosen in (
+        ("molecules", molecules, wide, "light", "solubility", "", oxazepam),
+        ("dark", molecules, wide, "dark", "scaffold", "labels", oxazepam),
+        ("phone", molecules, phone, "light", "solubility", "", oxazepam),
+        ("networks", networks, wide, "light", "label", "labels", 20),
     ):
         path = folder / f"{name}.html"
         made.write(path)
         page = browser.new_page(viewport=size, color_scheme=theme, device_scale_factor=1.5)
-        page.goto(path.as_uri() + f"#v=0+0+1&c={color}&l=labels&g={chosen}")
+        page.goto(path.as_uri() + f"#v=0+0+1&c={color}&l={layers}&g={chosen}")
         while not page.evaluate("document.documentElement.dataset.ready === 'yes'"):
             page.wait_for_timeout(50)
         page.wait_for_timeout(1_000)

@@ -214,7 +214,7 @@ def copies():
     return [
         f"Duplicates (`grnf dedup`, `python benchmarks/duplicates.py`): {superfluous:,} of the {graphs:,}",
         f"graphs in {len(found)} TU datasets are redundant copies of another graph in the same dataset.",
-        f"In {most}, {share:.0f} % of all graphs are ([all counts](docs/guides/search.md)).",
+        f"In {most}, {share:.0f} % of all graphs are ([all counts](docs/results/scale.md)).",
     ]
 
 

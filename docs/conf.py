@@ -48,13 +48,16 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 1,
+    "write_computation_times": False,  # its page would load scripts from the network
 }
 
 html_theme = "pydata_sphinx_theme"
 html_title = "grnf"
+html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_show_search_summary = False  # from disk, browsers refuse to fetch it
 html_theme_options = {
     "show_prev_next": True,
     "header_links_before_dropdown": 8,

@@ -15,9 +15,9 @@ PAPER = ("tsne", "theorem2", "synthetic", "table1", "accuracy", "first_place", "
 MORE = (
     "first_version",
     "peers",
-    "heads",
+    "final_estimators",
     "unlabelled",
-    "recipe_cost",
+    "training_cost",
     "moleculeace",
     "learner",
     "coverage",

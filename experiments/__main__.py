@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from experiments import EXPERIMENTS
-from experiments.runner import module_of, publish, reproduce, reproduce_all
+from experiments.runner import DOCS, module_of, publish, redraw, reproduce, reproduce_all
 from experiments.study import Study
 
 
@@ -18,7 +18,11 @@ def parsed(arguments):
         "experiments. An interrupted run resumes if you repeat the command.",
     )
     made.add_argument(
-        "name", nargs="?", choices=["all", *EXPERIMENTS], metavar="NAME", help="experiment; all: the report"
+        "name",
+        nargs="?",
+        choices=["all", "figures", *EXPERIMENTS],
+        metavar="NAME",
+        help="experiment; all: the report; figures: those of the site, from stored results",
     )
     made.add_argument("-o", "--output", type=Path, default=Path("grnf-reproduce"), help="folder to write to")
     made.add_argument("--data", type=Path, help="folder of datasets; default: GRNF_DATA or the user's cache")
@@ -52,6 +56,10 @@ def main(arguments=None):
     options = parsed(arguments)
     if options.name is None:
         print(*(f"{name:<14} {module_of(name).TITLE}" for name in EXPERIMENTS), sep="\n")
+        return 0
+
+    if options.name == "figures":
+        redraw(DOCS / "figures", EXPERIMENTS)
         return 0
 
     def done(outcome):

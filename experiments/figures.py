@@ -12,6 +12,7 @@ from grnf.maps.figures import COLORS, new_figure
 
 __all__ = ["COLORS", "MARKERS", "new_figure", "png_bytes", "save_figure", "scatter_classes"]
 
+SVG = {"svg.hashsalt": "grnf", "svg.fonttype": "none"}
 MARKERS = ["o", "^", "s", "D", "v", "P"]
 
 
@@ -19,13 +20,16 @@ def scatter_classes(axes: Any, points: Any, y: Any, names: Sequence[str]) -> Non
     """Draw a map of graphs, one point each, in the colors and markers of their classes."""
     for label, name in enumerate(names):
         look = {"color": COLORS[label], "marker": MARKERS[label], "alpha": 0.75, "linewidths": 0}
+        look["rasterized"] = True  # thousands of points as shapes would be a large file
         axes.scatter(*points[y == label].T, s=18, label=name, **look)
 
 
 def save_figure(figure: Any, stem: Path) -> None:
-    """Write the figure as stem.png and stem.pdf."""
-    for suffix, options in ((".png", {"dpi": 130}), (".pdf", {"metadata": {"CreationDate": None}})):
-        with atomic_write(stem.with_suffix(suffix), "wb") as file:
+    """Write the figure as stem.png and stem.svg; the same results give the same bytes."""
+    from matplotlib import rc_context
+
+    for suffix, options in ((".png", {"dpi": 130}), (".svg", {"dpi": 200, "metadata": {"Date": None}})):
+        with atomic_write(stem.with_suffix(suffix), "wb") as file, rc_context(SVG):
             figure.savefig(file, format=suffix[1:], **options)
 
 

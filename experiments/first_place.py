@@ -13,7 +13,7 @@ from sklearn.base import clone
 from experiments.figures import COLORS, new_figure
 from experiments.gin import SETTINGS as GIN_SETTINGS
 from experiments.gin import gin_fold
-from experiments.published import SETS, best_of
+from experiments.published import SETS, best_of, deviation_of
 from experiments.study import Study, Table, over_folds
 from grnf.datasets import load_folds, load_tu
 from grnf.estimators import GRNF, GRNFClassifier
@@ -198,19 +198,24 @@ def _number(value: float | None) -> str:
 
 
 def draw(results: dict[str, Any]) -> Any:
-    """Draw ours beside the best entry of Table 1, one column per set."""
+    """Draw the accuracy next to the best entry of Table 1, with standard deviations over folds."""
     figure, (axes,) = new_figure(7.5, 3.8)
     names = list(results["table1"])
     ours = [results["table1"][name] for name in names]
     places = np.arange(len(names))
-    axes.bar(places - 0.2, [entry["mean"] for entry in ours], 0.38, color=COLORS[0], label="GRNFClassifier")
-    best = [results["best"][name]["mean"] for name in names]
-    axes.bar(places + 0.2, best, 0.38, color=COLORS[1], label="best of Table 1")
-    for x, entry, other in zip(places, ours, best, strict=True):
-        axes.text(x - 0.2, entry["mean"] + 0.6, f"{entry['mean']:.1f}", ha="center", fontsize=9)
-        axes.text(x + 0.2, other + 0.6, f"{other:.1f}", ha="center", fontsize=9)
+    best = [results["best"][name] for name in names]
+    best = [{**one, "std": deviation_of(one["method"], name)} for name, one in zip(names, best, strict=True)]
+    for shift, entries, look, label in (
+        (-0.12, ours, {"color": COLORS[0], "marker": "o"}, "GRNFClassifier"),
+        (0.12, best, {"color": COLORS[1], "marker": "s"}, "best of Table 1"),
+    ):
+        means, spreads = ([entry.get(key, np.nan) for entry in entries] for key in ("mean", "std"))
+        axes.errorbar(places + shift, means, yerr=spreads, ls="", ms=7, capsize=3, label=label, **look)
+    for x, entry in zip(places, best, strict=True):
+        look = {"textcoords": "offset points", "fontsize": 8}
+        axes.annotate(entry["method"], (x + 0.12, entry["mean"]), (8, -3), **look)
     axes.set_xticks(places, names)
-    axes.set_ylabel("test accuracy, %")
-    axes.set_ylim(0, 100)
+    axes.set_ylabel("test accuracy ± deviation over folds, %", fontsize=9)
+    axes.set_ylim(40, 92)
     axes.legend(frameon=False, ncols=2, loc="upper right")
     return figure

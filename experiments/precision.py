@@ -24,6 +24,9 @@ PLACES = ("precision",)
 
 ORDERS = {1: 2 / 3, 2: 1 / 3}
 
+GOAL = 0.01
+"""The relative error to which times are compared."""
+
 
 def features(batch, hidden, heads, seed):
     law = ParameterLaw(ORDERS)
@@ -80,14 +83,15 @@ def measure(batch, truth, sizes, repeats):
 
 
 def tables(results):
-    """Error and time of each method with the most hidden samples, and errors at equal time."""
-    rows, equal = [], []
+    """Error and time with the most hidden samples, errors at equal time, and times to equal errors."""
+    rows, equal, times = [], [], []
     for name, found in results.items():
         most = {row["method"]: row for row in found if row["hidden"] == found[-1]["hidden"]}
         cells = [
             f"{100 * row['relative_error']:.2g}, {1000 * row['seconds']:.0f} ms" for row in most.values()
         ]
         rows.append([name, *cells])
+        times.append([name, *(f"{1000 * seconds_to(found, method):.0f} ms" for method in METHODS)])
         last = most[list(METHODS)[-1]]["seconds"]
         # the error of a mean of independent terms shrinks like the root of the time
         equal.append(
@@ -100,7 +104,17 @@ def tables(results):
     return [
         Table("error in %, CPU time", ["", *METHODS], rows),
         Table("error in %, scaled to the CPU time of quasi-Monte Carlo", ["", *METHODS], equal),
+        Table(f"CPU time to an error of {100 * GOAL:g} %", ["", *METHODS], times),
     ]
+
+
+def seconds_to(found, method):
+    """CPU seconds that a method needs for an error of GOAL, on the line through its two largest sizes."""
+    small, large = [row for row in found if row["method"] == method][-2:]
+    if large["relative_error"] > GOAL:  # a mean of independent terms; quasi-Monte Carlo is at least as fast
+        return large["seconds"] * (large["relative_error"] / GOAL) ** 2
+    (e1, t1), (e2, t2) = (np.log([row["relative_error"], row["seconds"]]) for row in (small, large))
+    return float(np.exp(t2 + (np.log(GOAL) - e2) * (t1 - t2) / (e1 - e2)))
 
 
 def draw(results):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["COMPETITORS", "PAPER_ROW", "SETS", "best_of"]
+__all__ = ["COMPETITORS", "PAPER_ROW", "SETS", "best_of", "deviation_of"]
 
 SETS = ["NCI1", "PROTEINS", "ENZYMES", "IMDB-BINARY", "IMDB-MULTI", "COLLAB"]
 
@@ -35,3 +35,9 @@ def best_of(name: str) -> dict[str, Any]:
     column = SETS.index(name)
     mean, method = max((entry[0], method) for method, row in COMPETITORS.items() if (entry := row[column]))
     return {"method": method, "mean": mean}
+
+
+def deviation_of(method: str, name: str) -> float:
+    """Return the published standard deviation over folds."""
+    entry = COMPETITORS[method][SETS.index(name)]
+    return float("nan") if entry is None else entry[1]

@@ -1,4 +1,4 @@
-"""Run experiments: results as JSON, figures as PNG and PDF, the paper's as one HTML report."""
+"""Run experiments: results as JSON, figures as PNG and SVG, the paper's as one HTML report."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import platform
 import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -123,9 +124,19 @@ def publish(name: str, output: Path) -> None:
     text = (output / f"{name}.json").read_text()
     (RESULTS / f"{name}.json").write_text(text)
     if hasattr(module, "draw"):
-        (DOCS / "figures" / f"{name}.png").write_bytes((output / f"{name}.png").read_bytes())
+        (DOCS / "figures" / f"{name}.svg").write_bytes((output / f"{name}.svg").read_bytes())
     for place, body in placed(name, json.loads(text)["results"]).items():
         pages.fill(place, body)
+
+
+def redraw(folder: Path, names: Sequence[str]) -> None:
+    """Draw the figures of stored results again, as SVG."""
+    for name in names:
+        module = module_of(name)
+        if hasattr(module, "draw"):
+            results = json.loads((RESULTS / f"{name}.json").read_text())["results"]
+            save_figure(module.draw(results), folder / name)
+            (folder / f"{name}.png").unlink()
 
 
 def placed(name: str, results: Any) -> dict[str, str]:

@@ -70,6 +70,6 @@ def draw(results: dict[str, Any]) -> Any:
     for axes, (title, entry) in zip(all_axes, results["sets"].items(), strict=True):
         points, y = np.array(entry["points"]), np.array(entry["y"])
         scatter_classes(axes, points, y, CLASSES[MAPS[title][0]])
-        axes.set(title=title, xlabel="component 1", ylabel="component 2")
+        axes.set(title=title, xticks=[], yticks=[])  # positions have no unit
         axes.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False)
     return figure

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 from scipy.stats import binom, spearmanr
 
-from experiments.figures import new_figure
+from experiments.figures import COLORS, new_figure
 from experiments.study import Table
 from experiments.two_sample_peers import adjacency, peers
 from experiments.two_sample_sets import SHARES, families, rewired_pools
@@ -41,6 +41,11 @@ DRAWS = {
 FEW = 40
 """Draws of peers for the level from 512 graphs on."""
 TICKS = (8, 32, 128, 512, 2048)
+PANELS = {
+    ("powerlaw", "rewired", 0.03), ("powerlaw", "swapped", 0.05), ("small world", "swapped", 0.05),
+    ("SBM", "other class", 0.3), ("Delaunay", "other class", 0.3), ("NCI1", "other class", 0.3),
+}  # fmt: skip
+"""Changes that the figure shows: the hardest of each kind that larger samples reveal."""
 AGAIN = 3000
 """Other draws for a level that lies outside of its band."""
 OTHERS = ("level", "again", "seconds", "rank", "speed")
@@ -272,14 +277,15 @@ def tables(results):
 
 
 def draw(results):
-    """Draw the share of rejections against the size of the samples, one panel for each change."""
+    """Draw the share of rejections against the size of the samples, for six changes."""
     found = by_key(results)
     changes = list(dict.fromkeys(key[:3] for key in found if key[1] not in OTHERS))
-    columns = 5
+    changes = [key for key in changes if key in PANELS] or changes[:6]
+    columns = min(3, len(changes))
     rows = -(-len(changes) // columns)
     figure, axes = new_figure(3.0 * columns, 2.3 * rows, columns, rows, sharex=True, sharey=True)
     names = list(next(iter(_levels(found).values()))["rejected"])
-    colors = dict(zip(names, ["black", "C0", "C1", "C2", "C3"], strict=True))
+    colors = dict(zip(names, ["black", *COLORS[:4]], strict=True))
     for place, (ax, change) in enumerate(zip(axes, changes, strict=False)):
         sizes = sorted(key[3] for key in found if key[:3] == change)
         for name in reversed(names):
@@ -296,8 +302,6 @@ def draw(results):
         if place + columns >= len(changes):  # the last one in its column
             ax.set_xlabel("graphs in each sample", fontsize=8)
             ax.tick_params(labelbottom=True)
-    for ax in axes[len(changes) :]:
-        ax.axis("off")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=5, frameon=False, fontsize=9)
     return figure

@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 from contextlib import nullcontext
 from pathlib import Path
@@ -6,6 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
+
+from optional import require
 
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("fixed", deadline=None, derandomize=True, print_blob=False)
@@ -48,3 +51,18 @@ def _one_thread(request):
     small = {"maps", "stats"} & set(request.path.parts)
     with threadpool_limits(1) if small else nullcontext():
         yield
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, driven by Playwright."""
+    api = require("playwright.sync_api")
+    names = [os.environ.get("GRNF_BROWSER"), "chromium", "chromium-browser", "google-chrome", "chrome"]
+    path = next((found for name in names if name and (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip("needs a browser: Debian's package chromium, or another that GRNF_BROWSER names")
+    with api.sync_playwright() as playwright:
+        options = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        opened = playwright.chromium.launch(executable_path=path, args=options)
+        yield opened
+        opened.close()

@@ -6,8 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from grnf import JointFeatures
 from optional import require
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -47,3 +49,20 @@ def test_example(name):
     found = [float(number) for number in re.findall(r"accuracy.*?([01]\.\d{3})", result.stdout)]
     assert found, result.stdout
     assert all(0.0 <= value <= 1.0 for value in found)
+
+
+@pytest.mark.parametrize("library", ["skfp", "molfeat"])
+def test_fingerprint_libraries(library, monkeypatch):
+    require("rdkit")
+    require(library)
+    monkeypatch.syspath_prepend(EXAMPLES)
+    from molecule_libraries import CARBON_ATOMS, SMILES, by_molfeat, side_by_side
+
+    if library == "skfp":
+        model = side_by_side().fit(SMILES, CARBON_ATOMS)
+        assert model[0].transform(SMILES).shape == (len(SMILES), 256 + 192)
+        assert abs(model.predict(SMILES) - CARBON_ATOMS).max() < 0.5
+    else:
+        vectors = by_molfeat()(SMILES)
+        expected = JointFeatures(random_state=0).fit_transform(SMILES)
+        np.testing.assert_allclose(vectors, expected, atol=1e-5)

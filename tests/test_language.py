@@ -88,15 +88,25 @@ def sentences():
                     yield len(words), path, sentence
 
 
-ABSENT = ("1", "2", "3", "4", "8", "9", "10", "11", "12")
-"""Patterns that no text of users has."""
+MOST = {
+    "5 where": {"docs": 2, "docstrings": 49},
+    "6 private nouns": {"docs": 2, "docstrings": 41},
+    "7 semicolons": {"docs": 94, "docstrings": 123},
+}
+"""What is left: relative clauses, computers, cells of tables, formulas. Lower these, never raise them."""
 
 
 def test_errors_help_and_docstrings_are_english():
     for name, found in counts().items():
-        if name.split()[0] in ABSENT:
-            assert found["errors"] == found["help"] == found["docs"] == 0, name
-            assert found["docstrings"] <= 5, name
+        assert found["errors"] == found["help"] == 0, name
+        assert found["docs"] <= MOST.get(name, {}).get("docs", 0), name
+        assert found["docstrings"] <= MOST.get(name, {}).get("docstrings", 5), name
+
+
+def test_prose_of_the_documents_has_no_semicolons():
+    for path, text in documents():
+        prose = re.sub(r"^\|.*$|``.*?``|`code`.*?`code`", "", text, flags=re.M)
+        assert ";" not in prose, path
 
 
 def test_sentences_of_the_documents_are_short():

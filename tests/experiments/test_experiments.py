@@ -349,9 +349,9 @@ def test_outliers(checked, real):
 
 
 @pytest.mark.slow
-def test_recipe_cost(checked, real):
+def test_training_cost(checked, real):
     require("rdkit")
-    results = checked("recipe_cost", real)
+    results = checked("training_cost", real)
     assert results["graphs"] == 300
     assert results["processor_seconds_fit"] > 0
 

@@ -129,7 +129,7 @@ def test_every_experiment_is_stored():
 def test_results_are_stored_and_their_tables_are_in_the_documentation(name):
     outcome = stored(name)
     assert outcome["experiment"] == name
-    assert outcome["made_with"].startswith("grnf 0.")
+    assert outcome["made_with"].startswith(("grnf 0.", "grnf 1."))
     assert not outcome["settings"]["quick"]
     assert module_of(name).tables(outcome["results"])
     text = documents()
@@ -142,8 +142,8 @@ def test_figures_can_be_drawn_and_are_in_the_documentation(name):
     require("matplotlib")
     module_of(name).draw(stored(name)["results"])
     if name in PAPER:
-        assert 10_000 < (DOCS / "figures" / f"{name}.png").stat().st_size < 200_000
-    assert f"figures/{name}.png" in documents()
+        assert 10_000 < (DOCS / "figures" / f"{name}.svg").stat().st_size < 200_000
+    assert f"figures/{name}.svg" in documents()
 
 
 def test_brec_is_told_apart_without_false_alarms():

@@ -5,8 +5,6 @@ Chromium (Debian's `chromium`, or the one that GRNF_BROWSER names) is driven by 
 
 import csv
 import json
-import os
-import shutil
 import zlib
 from dataclasses import replace
 from xml.etree import ElementTree as ET
@@ -23,20 +21,6 @@ EVIL = '</script><script>window.evil = 1</script><img src="x" onerror="window.ev
 WITHOUT_WEBGL = """const old = HTMLCanvasElement.prototype.getContext;
   HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
     return /webgl/.test(kind) ? null : old.call(this, kind, ...more); };"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = require("playwright.sync_api")
-    names = [os.environ.get("GRNF_BROWSER"), "chromium", "chromium-browser", "google-chrome", "chrome"]
-    path = next((found for name in names if name and (found := shutil.which(name))), None)
-    if path is None:
-        pytest.skip("needs a browser: Debian's package chromium, or another that GRNF_BROWSER names")
-    with api.sync_playwright() as playwright:
-        options = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        opened = playwright.chromium.launch(executable_path=path, args=options)
-        yield opened
-        opened.close()
 
 
 class Watched:
@@ -565,6 +549,15 @@ def test_a_notebook_shows_it(watch, thousand):
     frame = page.frame_locator("iframe")
     frame.locator("html[data-ready]").wait_for(state="attached", timeout=20_000)
     assert frame.locator("#count").inner_text() == "1,000 graphs"
+
+
+def test_rare_classes_together_are_gray(watch):
+    graphs, _ = make_sbm(150, random_state=0)
+    page = watch(map_graphs(graphs, [i % 30 for i in range(150)], transformer=GRNF(8), layout="pca")).page
+    spots = page.locator("#legend button").evaluate_all("all => all.map(b => b.firstChild.style.background)")
+    assert page.locator("#legend button").last.text_content() == "11 others (55)"
+    assert len(spots) == 20
+    assert spots[-1] not in spots[:-1]
 
 
 def test_a_real_map_marks_what_differs(watch):

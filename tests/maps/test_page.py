@@ -144,6 +144,29 @@ def test_kinds_of_columns(values, kind):
     assert make_column("x", values).kind == kind
 
 
+def test_a_label_of_many_integers_has_classes():
+    labels = [i % 40 for i in range(400)]
+    assert [make_column(name, labels).kind for name in ("label", "x")] == ["category", "number"]
+    assert make_column("label", [float(label) for label in labels]).kind == "number"
+    assert make_column("label", range(400)).kind == "number"
+
+
+@pytest.mark.parametrize(
+    ("columns", "ids"),
+    [
+        ({"name": ["b", "a"], "smiles": ["C", "O"], "height": [1.5, 2.0]}, ["b", "a"]),
+        ({"name": ["a", "a"]}, ["0", "1"]),
+        ({"name": ["a", "b"], "other": ["c", "d"]}, ["0", "1"]),
+        ({"name": ["a", None]}, ["0", "1"]),
+        ({"number": ["1", "2"]}, ["0", "1"]),
+    ],
+)
+def test_the_only_column_of_different_texts_has_the_ids(columns, ids):
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    graphs = [RawGraph(2, [(0, 1)], graph_columns=row) for row in rows]
+    assert map_graphs(graphs, transformer=GRNF(8, random_state=0), layout="pca").ids == ids
+
+
 def test_constant_columns_are_left_out_and_computed_ones_come_first():
     table = [{"batch": 7, "name": f"a{i}", "height": i / 3, "smiles": "C"} for i in range(30)]
     graphs = [RawGraph(2, [(0, 1)], graph_columns=row) for row in table]

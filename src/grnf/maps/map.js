@@ -1,6 +1,5 @@
 /* The page of `grnf map`: points on a canvas, and graphs drawn from packed coordinates. It sends no requests, and
-   text of the data is inserted as textContent only. Sections: data, colors, graphs, points, layers, pointer and keys,
-   panel, figures, link. */
+   text of the data is inserted as textContent only. Sections start with four dashes. */
 "use strict";
 (async () => {
 const $ = id => document.getElementById(id);
@@ -140,7 +139,7 @@ const ELEMENTS = {N: ["#2a4fd6", "#8da6ff"], O: ["#c81e1e", "#ff7d7d"], S: ["#8a
   Cl: ["#2a7d2a", "#79d279"], Br: ["#8b3a1d", "#dd8f6d"], I: ["#6a2c91", "#c58de6"], P: ["#b35900", "#ffa94d"]};
 const MARKS = ["", "#e69f00", "#d55e00", "#56b4e9"];  // changed, removed, added
 const dark = () => document.documentElement.dataset.theme === "dark";
-const known = new Map();  // colors of the theme; asking the browser for each point would be slow
+const known = new Map();  // colors of the theme, asked for once
 function css(name) {
   if (!known.has(name)) known.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
   return known.get(name);
@@ -154,6 +153,8 @@ function ramp(t) {
 }
 const hue = code => (dark() ? DARK : LIGHT)[code % 10];
 const isSquare = code => code % 20 > 9;
+const isRest = name => /^\d+ others$/.test(name);  // rare classes
+const classColor = code => code === 255 || code === 19 && isRest(color.categories[19]) ? css("--dim") : hue(code);
 const cut = text => text.length > 22 ? text.slice(0, 21) + "…" : text;
 const shown = v => Number.isNaN(v) ? "missing" : Number.isInteger(v) ? v.toLocaleString("en") : +v.toPrecision(4) + "";
 
@@ -171,7 +172,7 @@ function filter() {
 }
 function colorOf(i) {  // [r, g, b]
   if (color === null) return rgb(hue(0));
-  if (color.kind === "category") return color.codes[i] === 255 ? rgb(css("--dim")) : rgb(hue(color.codes[i]));
+  if (color.kind === "category") return rgb(classColor(color.codes[i]));
   const v = color.value(i);
   return Number.isNaN(v) ? rgb(css("--dim")) : ramp((v - color.low) / (color.high - color.low || 1));
 }
@@ -457,7 +458,7 @@ function findSpots() {  // of each class the densest place among the points that
     });
     const near = around(best), mass = near.reduce((all, at) => all + grid[at], 0), name = column.categories[code];
     const mean = part => near.reduce((all, at) => all + grid[at] * (part(at) + .5), 0) / mass / SIDE * 2 - 1;
-    if (total < Math.max(2, n / 400) || /^\d+ others$/.test(name)) continue;
+    if (total < Math.max(2, n / 400) || isRest(name)) continue;
     spots.push({text: cut(name), x: mean(at => Math.floor(at / SIDE)), y: mean(at => at % SIDE), total});
   }
   spots.sort((a, b) => b.total - a.total);
@@ -713,14 +714,14 @@ async function choose(i) {
   close.addEventListener("click", () => choose(-1));
   const title = element("h2", ids[i]);
   $("chosen").replaceChildren(close, title, pair, kinds);
-  if (hits.length) $("chosen").append(element("h3", `Nearest graphs, d_P with ${meta.title}`), strip);
+  if (hits.length) $("chosen").append(element("h3", `Nearest graphs, ${meta.title}`), strip);
   const most = Math.max(...hits.map(hit => hit.high), 1e-9);
   hits.forEach((hit, j) => {
     const button = element("button", "", {type: "button", title: `${ids[hit.i]}: ${meta.errors}`});
     const bar = element("div", "", {className: "bar"}), range = element("i"), needle = element("b");
     range.style.left = 100 * hit.low / most + "%"; range.style.width = Math.max(1, 100 * (hit.high - hit.low) / most) + "%";
     needle.style.left = 100 * hit.d / most + "%"; bar.append(range, needle);
-    const errors = meta.intervals ? `${length(hit.low)} to ${length(hit.high)}` : `± ${length(hit.high - hit.d)}`;
+    const errors = ["", `± ${length(hit.high - hit.d)}`, `${length(hit.low)} to ${length(hit.high)}`][meta.bars];
     button.append(element("canvas"), element("span", `${j + 1}  ${ids[hit.i]}`), element("span", `d ${length(hit.d)}`), element("span", errors));
     const value = element("span", "", {className: "value"});
     if (color) value.append(spotOf(hex(colorOf(hit.i))), valueText(color, hit.i));
@@ -776,7 +777,7 @@ function legend() {
     let before = new Set();
     color.categories.forEach((name, code) => {
       const button = element("button", "", {type: "button", title: "show or hide; alone with a double click, all with another"});
-      button.append(spotOf(hue(code), isSquare(code)), element("span", `${name} (${color.counts[code].toLocaleString("en")})`));
+      button.append(spotOf(classColor(code), isSquare(code)), element("span", `${name} (${color.counts[code].toLocaleString("en")})`));
       button.setAttribute("aria-pressed", !codes.has(code));
       button.addEventListener("click", event => {
         if (event.detail === 2) {  // of what was shown before the first click
@@ -946,7 +947,7 @@ function figureParts(most) {
   const left = width + 14;
   text(cut(color.name), left, TOP + 12, {bold: true});
   if (color.kind === "category") color.categories.forEach((name, code) => {
-    parts.push({d: disc(left + 6, TOP + 34 + 20 * code, 5, isSquare(code)), fill: hue(code), opacity: 1});
+    parts.push({d: disc(left + 6, TOP + 34 + 20 * code, 5, isSquare(code)), fill: classColor(code), opacity: 1});
     text(cut(name), left + 18, TOP + 38 + 20 * code);
   });
   else {
@@ -1049,7 +1050,7 @@ pointsCanvas.addEventListener("webglcontextlost", event => event.preventDefault(
 pointsCanvas.addEventListener("webglcontextrestored", () => { startGL(); paint(); });
 new ResizeObserver(resize).observe(stage);
 resize(); legend(); paint(); await restore();
-/* For tests and the curious: where a point is on the screen, and how many frames were drawn. */
+/* For tests. */
 window.grnfMap = {view, ids, place: i => [sx(i), sy(i)], frames: () => frames, pan(dx, dy) { view.x += dx; view.y += dy; move(); },
   thin(on) { thinned = on; }, shownGraph: graph, selectedIds, labels: () => placedLabels(over.getContext("2d")), cliffs: () => cliffs, link: linkText, webgl: Boolean(gl)};
 document.documentElement.dataset.ready = "yes";

@@ -15,7 +15,9 @@ import numpy.typing as npt
 from grnf.io.raw import RawGraph, columns_of_graphs
 from grnf.typing import FloatArray
 
-__all__ = ["Column", "clusters", "columns_of", "joined", "make_column", "scaffolds", "sort_key"]
+__all__ = [
+    "Column", "clusters", "columns_of", "guessed_ids", "joined", "make_column", "scaffolds", "sort_key",
+]  # fmt: skip
 
 MOST_CATEGORIES = 20
 """Ten colors times two shapes. Different integers up to which a column is categorical, too."""
@@ -56,7 +58,7 @@ class Column:
 
 
 def make_column(name: str, values: Sequence[Any], meaning: str = "") -> Column:
-    """Return a column of the kind that its values have."""
+    """Return a column of the kind that its values have. A label of repeated integers has classes."""
     plain = [_plain(value) for value in values]
     present = [value for value in plain if value is not None]
     different = set(present)
@@ -65,7 +67,9 @@ def make_column(name: str, values: Sequence[Any], meaning: str = "") -> Column:
     numbers = [_number(value) for value in present]
     if present and None not in numbers:
         whole = all(float(number or 0).is_integer() for number in numbers)
-        if whole and len(different) <= MOST_CATEGORIES:
+        classes = name == "label" and all(isinstance(value, int) for value in present)
+        limit = len(present) // 5 if classes else 0
+        if whole and len(different) <= max(MOST_CATEGORIES, limit):
             return Column(name, "category", plain, meaning)
         as_numbers = [None if value is None else _number(value) for value in plain]
         return Column(name, "number", as_numbers, meaning)
@@ -98,6 +102,24 @@ def columns_of(
         if len({_plain(value) for value in values} - {None}) > (n > 1):  # one value for all shows nothing
             columns.setdefault(str(name), values)
     return [make_column(name, values) for name, values in columns.items()]
+
+
+def guessed_ids(graphs: Sequence[RawGraph]) -> list[str] | None:
+    """Return the only text column whose values are all different, for graphs without ids."""
+    if any(graph.graph_id is not None for graph in graphs):
+        return None
+    found = [
+        values
+        for name, values in columns_of_graphs(graphs).items()
+        if name.lower() not in TEXTS and _are_ids(values)
+    ]
+    return [value.strip() for value in found[0]] if len(found) == 1 else None
+
+
+def _are_ids(values: Sequence[Any]) -> bool:
+    """Whether these are texts, not numbers, that are all different."""
+    texts = all(isinstance(value, str) and value.strip() and _number(value) is None for value in values)
+    return texts and len({value.strip() for value in values}) == len(values)
 
 
 def joined(first: list[Column], second: list[Column], n_first: int, n_second: int) -> list[Column]:

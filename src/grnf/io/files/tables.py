@@ -317,8 +317,8 @@ def _is_header(rows: Sequence[tuple[int, list[Any], str]]) -> bool:
 
 
 def usual_column(names: Iterable[str], usual: Sequence[str]) -> str | None:
-    """Return the first column with one of these names in any case, the surest name first."""
-    lower = {name.strip().lower(): name for name in reversed(list(names))}
+    """Return the first column with one of these names, the surest first. "Compound ID" is compound_id."""
+    lower = {name.strip().lower().replace(" ", "_"): name for name in reversed(list(names))}
     return next((lower[name] for name in usual if name in lower), None)
 
 

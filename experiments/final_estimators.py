@@ -19,12 +19,12 @@ ABOUT = (
     "choice between kernels and forest by the score of the cross-validation of the one and that of the "
     "trees on samples they have not seen of the other."
 )
-PLACES = ("heads",)
+PLACES = ("final_estimators",)
 
 MOST = 1000
 """Graphs of a training part that are used, so that boosted trees end."""
 CUTS = 3
-MACHINES = {"kernels": "auto", "forest": None, "boosted": "boosted"}
+ESTIMATORS = {"kernels": "auto", "forest": None, "boosted": "boosted"}
 
 
 def models(data):
@@ -36,7 +36,7 @@ def models(data):
     base = kind(scoring="roc_auc") if data.measure == "roc_auc" else kind()
     return {
         name: clone(base).set_params(estimator=forest if estimator is None else estimator)
-        for name, estimator in MACHINES.items()
+        for name, estimator in ESTIMATORS.items()
     }
 
 
@@ -55,7 +55,11 @@ def known_inside(name, model, data, y):
 def judged(data, train, cuts):
     """Scores and CPU seconds of all estimators on one dataset."""
     y = data.y[train]
-    scores, seconds, chosen = {name: [] for name in [*MACHINES, "chosen"]}, dict.fromkeys(MACHINES, 0.0), 0
+    scores, seconds, chosen = (
+        {name: [] for name in [*ESTIMATORS, "chosen"]},
+        dict.fromkeys(ESTIMATORS, 0.0),
+        0,
+    )
     for learn, judge in cuts:
         inside, outside = {}, {}
         for name, model in models(data).items():
@@ -93,7 +97,7 @@ def tables(results):
                 *(f"{cost:.1f}" for cost in costs),
             ]
         )
-    header = ["", *MACHINES, "kernels or forest", "forest chosen", "time: forest", "time: boosted"]
+    header = ["", *ESTIMATORS, "kernels or forest", "forest chosen", "time: forest", "time: boosted"]
     title = "Scores on a quarter of the training parts; time relative to kernels"
     return [Table(title, header, rows)]
 
