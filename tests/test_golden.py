@@ -40,6 +40,16 @@ def networks():
     return [nx.cycle_graph(n) for n in range(3, 43)]
 
 
+def model():
+    """A model with settings of its own, and the sizes of the graphs as target."""
+    return GRNFRegressor(16, C=10.0, gamma=0.3, random_state=0).fit(graphs()[:10], np.arange(4.0, 14))
+
+
+def certainty(fitted):
+    """What a model predicts for all graphs: lower and upper ends, and p-values of applicability."""
+    return np.column_stack([fitted.predict_interval(graphs(), 0.8), fitted.applicability(graphs())])
+
+
 def write():
     """Write a small file of each format, and what it gives."""
     from grnf import map_graphs
@@ -55,6 +65,8 @@ def write():
     np.save(GOLDEN / "evidence.npy", detector.update(networks()[:5]).evidence)
     detector.save(GOLDEN / "monitor.npz")
     map_graphs(graphs(), transformer=GRNF(16, random_state=0), random_state=0).save(GOLDEN / "map.npz")
+    model().save(GOLDEN / "model_of_arrays.grnf")
+    np.save(GOLDEN / "certainty.npy", certainty(model()))
     lines = "\n".join(nx.to_graph6_bytes(graph, header=False).decode().strip() for graph in networks())
     (GOLDEN / "networks.g6").write_text(lines + "\n")
     command = [sys.executable, "-m", "grnf", "embed", "networks.g6", "-m", "4", "-q"]
@@ -103,6 +115,13 @@ def test_a_detector_continues():
 
 def test_a_map_has_its_positions():
     assert GraphMap.load(GOLDEN / "map.npz").positions.shape == (12, 2)
+
+
+def test_a_model_with_axes_as_arrays_predicts_the_same():
+    path = GOLDEN / "model_of_arrays.grnf"
+    found, expected = certainty(GRNFRegressor.load(path)), np.load(GOLDEN / "certainty.npy")
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert path.stat().st_size < 100_000
 
 
 @pytest.mark.parametrize("settings", ["z.npy.json", "shards/_manifest.json"])

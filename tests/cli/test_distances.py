@@ -234,3 +234,40 @@ def test_graphs_are_embedded_as_they_are_read(tmp_path, monkeypatch):
     found = Input().vectors([str(tmp_path / "graphs.g6")], LikeFeatures(4), Run(quiet=True))
     assert (found[0].vectors.shape, found[0].ids[-1]) == ((5_000, 4), "4999")
     assert 1024 <= max(most) <= 2 * 1024 + 1
+
+
+def test_distance_0_of_different_graphs_is_reported(call, tmp_path):
+    require("rdkit")
+    table, pairs = tmp_path / "x.smi", tmp_path / "pairs.csv"
+    table.write_text("Cc1cccc(C)c1 meta\nCc1ccc(C)cc1 para\nCCO e\nOCC e2\n")
+    pairs.write_text("meta,para\n")
+    for options in ([], [table], ["--nearest", 1], ["--pairs", pairs]):
+        told = call("distances", table, *options).stderr
+        assert "pairs, for example meta and para. A larger order" in told
+    assert "0 of graphs" not in call("distances", table, "--orders", "1:1/3,2:1/3,3:1/3").stderr
+    pairs.write_text("e,e2\n")
+    assert "0 of graphs" not in call("distances", table, "--pairs", pairs).stderr
+
+
+def test_molecules_are_read_as_those_of_the_vectors(call, tmp_path):
+    require("rdkit")
+    table = tmp_path / "x.smi"
+    table.write_text("C[C@H](F)Cl a\nC[C@@H](F)Cl b\nCCO c\n[Na+].CC(=O)[O-] d\n")
+    options = ["-m", 8, "--stereo", "--standardize"]
+    assert call("embed", table, "-o", tmp_path / "z.npy", *options).returncode == 0
+    own = table_of_numbers(call("distances", table, *options).stdout)
+    assert own[0, 1] > 0.01
+    like = ["--like", tmp_path / "z.npy.json"]
+    for arguments in ([tmp_path / "z.npy", table], [table, *like]):
+        done = call("distances", *arguments)
+        assert done.returncode == 0, done.stderr
+        np.testing.assert_allclose(table_of_numbers(done.stdout), own, atol=1e-6)
+    assert call("embed", table, "-o", tmp_path / "plain.npy", "-m", 8).returncode == 0
+    done = call("distances", table, "--like", tmp_path / "plain.npy.json", "--stereo")
+    assert (done.returncode, "--stereo was not used" in done.stderr) == (2, True)
+    assert call("embed", table, "-o", tmp_path / "again.npy", *like).returncode == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "again.npy"), np.load(tmp_path / "z.npy"))
+
+
+def table_of_numbers(text):
+    return np.array([row[1:] for row in list(csv.reader(io.StringIO(text)))[1:]], dtype=float)

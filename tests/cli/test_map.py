@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from grnf.maps import GraphMap
 from map_pages import meta_of, parts_of
 from optional import require
 
@@ -21,6 +23,7 @@ def test_map_of_a_benchmark_set(call, tu, tmp_path):
     assert "<title>A &lt;set&gt;</title>" in html
     assert meta_of(html)["columns"][0]["name"] == "label"
     assert (meta_of(html)["k"], meta_of(html)["n"]) == (3, 25)
+    assert (meta_of(html)["bars"], meta_of(html)["title"]) == (0, "distance of JointFeatures")
     again = call("map", tu, "-o", page)
     assert (again.returncode, "--force" in again.stderr) == (1, True)
 
@@ -28,7 +31,7 @@ def test_map_of_a_benchmark_set(call, tu, tmp_path):
 def test_columns_of_a_table_are_colors(call, tmp_path):
     require("rdkit")
     page = tmp_path / "map.html"
-    options = "--id-column", "name", "--color", "target", "--on-error", "skip"
+    options = "--id-column", "name", "--color", "target", "--on-error", "skip", "--space", "d_P"
     done = call("map", MOLECULES, "-o", page, "-m", 32, "--layout", "pca", *options, "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
@@ -36,6 +39,7 @@ def test_columns_of_a_table_are_colors(call, tmp_path):
     assert answer["left_out"] > 0
     html = page.read_text(encoding="utf-8")
     meta = meta_of(html)
+    assert (meta["bars"], meta["title"]) == (1, "d_P with standard errors")
     assert "aspirin" in json.loads(parts_of(html)["ids"])
     assert meta["columns"][meta["first"]]["name"] == "target"
     assert meta["texts"] == ["smiles"]
@@ -64,6 +68,22 @@ def test_new_graphs_on_a_saved_map(call, tu, tmp_path):
     assert json.loads(done.stdout)["graphs"] == 50
     done = call("map", tu, "-o", tmp_path / "c.html", "--onto", tmp_path / "a.npz", "-m", 64)
     assert (done.returncode, "are fixed" in done.stderr) == (2, True)
+
+
+def test_molecules_are_read_as_those_of_the_saved_map(call, tmp_path):
+    require("rdkit")
+    table, saved = tmp_path / "t.csv", tmp_path / "a.npz"
+    table.write_text("smiles\nC[C@H](F)Cl\nC[C@@H](F)Cl\nCCCO\nCCN\n")
+    options = "--layout", "pca", "--save-layout", saved, "--stereo"
+    assert call("map", table, "-o", tmp_path / "a.html", *options).returncode == 0
+    assert GraphMap.load(saved).molecules == ("stereo",)
+    again = tmp_path / "b.npz"
+    done = call("map", table, "-o", tmp_path / "b.html", "--onto", saved, "--save-layout", again)
+    assert done.returncode == 0, done.stderr
+    Z = GraphMap.load(again).vectors
+    np.testing.assert_allclose(Z[:4], Z[4:], atol=1e-6)  # so stereochemistry was read
+    done = call("map", table, "-o", tmp_path / "c.html", "--onto", saved, "--standardize")
+    assert (done.returncode, "--standardize was not used" in done.stderr) == (2, True)
 
 
 def test_two_datasets_are_compared(call, tmp_path):
@@ -104,6 +124,7 @@ def test_no_graphs_make_an_empty_map(call, tmp_path):
         (["-o", "map.png"], "must end in .html"),
         (["-o", "map.html", "--save-layout", "map.html"], "must end in .npz"),
         (["-o", "map.html", "--confidence", "2"], "between 0 and 1"),
+        (["-o", "map.html", "--confidence", "0.9"], "--confidence needs --space"),
         (["-o", "map.html", "--keep", "x"], "--keep"),
     ],
 )

@@ -15,6 +15,7 @@ from grnf import Graph
 from grnf._utils.locks import FolderLock
 from grnf.io import write_graphs
 from grnf.stats import ChangeDetector
+from optional import require
 
 N_USUAL, N_OTHER = 40, 25
 
@@ -216,7 +217,7 @@ def test_files_that_changed_are_refused(call, graphs, tmp_path):
     assert (done.returncode, "belongs to a run with alpha None, not 0.2" in done.stderr) == (1, True)
     stream.write_bytes(b"".join(lines[:9]) + lines[9][:-1] + b"x\n")
     done = call(*arguments)
-    assert (done.returncode, "line 10 was read before it was whole" in done.stderr) == (1, True)
+    assert (done.returncode, "line 10: the line was read before it was complete" in done.stderr) == (1, True)
     stream.write_bytes(b"".join(lines[10:40]))
     done = call(*arguments)
     assert (done.returncode, "is not the file that was read before" in done.stderr) == (1, True)
@@ -237,7 +238,7 @@ def test_files_that_changed_are_refused(call, graphs, tmp_path):
         (["usual.s6", "-"], 2, "Name its format"),
         (["usual.s6", "nowhere.s6"], 1, "nowhere.s6 does not exist"),
         (["nowhere.s6", "stream.s6"], 1, "nowhere.s6 does not exist"),
-        (["few.s6", "stream.s6"], 1, "the reference has 3 graphs"),
+        (["few.s6", "stream.s6"], 1, "got a reference of 3 graphs"),
         (["usual.s6", "stream.s6", "-o", "usual.s6"], 2, "is an input of this command"),
         (["usual.s6", "bad.s6", "--on-error", "raise"], 1, "bad.s6, line 1"),
     ],
@@ -249,3 +250,19 @@ def test_clear_errors(call, graphs, arguments, code, what, monkeypatch):
     done = call("monitor", *arguments, *(["-m", 16] if code == 1 else []))
     assert done.returncode == code, done.stderr
     assert what in plain(done.stderr)
+
+
+def test_molecules_of_the_stream_are_read_as_the_reference(call, tmp_path):
+    require("rdkit")
+    usual, salts = tmp_path / "usual.smi", tmp_path / "salts.smi"
+    acids = ["C" * n + "C(=O)O" for n in range(1, 25)]
+    usual.write_text("".join(f"{acid}\n" for acid in acids))
+    salts.write_text("".join(f"[Na+].{acid[:-1]}[O-]\n" for acid in acids))
+    state = ["--state", tmp_path / "m.npz", "-m", 32]
+    done = call("monitor", usual, salts, "--standardize", *state)
+    assert done.returncode == 0, done.stderr
+    plain = call("monitor", usual, usual, "-m", 32)
+    assert records(done.stdout) == records(plain.stdout)  # the acids are the standardized salts
+    assert records(call("monitor", usual, salts, "-m", 32).stdout) != records(plain.stdout)
+    done = call("monitor", usual, salts, *state)
+    assert (done.returncode, "molecules ['standardize']" in done.stderr) == (1, True)

@@ -115,6 +115,8 @@ def test_numbers_by_groups(call, training, tmp_path, new):
     assert result.returncode == 1
     assert "cut.grnf" in result.stderr
     assert "Traceback" not in result.stderr
+    result = call("train", training, "--estimator", "network", "-o", tmp_path / "n.grnf")
+    assert "--estimator network cannot be saved" in result.stderr
     result = call("train", training, *options, "--split", "nothing")
     assert "no column 'nothing'" in result.stderr
 

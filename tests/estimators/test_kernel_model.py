@@ -336,3 +336,17 @@ def test_all_samples_may_be_support_vectors(classes):
     model = KernelClassifier(gamma=1000.0, C=10.0).fit(X, y)
     assert len(model.support_) == len(X)
     assert model.score(X, y) == 1
+
+
+def test_rounding_of_features_is_not_amplified():
+    X, _ = samples(200)
+    generator = np.random.default_rng(1)
+    nearly_constant = 1 + 1e-5 * generator.normal(size=(200, 3))
+    X = KernelInput(np.hstack([X.vectors, nearly_constant]).astype(np.float32), X.sets)
+    model = KernelRegressor(C=1e4, gamma=0.1, wl_weight=0.5).fit(X, generator.normal(size=200))
+    by_labels, by_vectors = model.distances_(X)
+    exact = np.exp(-0.1 * (0.5 * by_labels.astype(np.float64) + 0.5 * by_vectors))
+    np.testing.assert_allclose(kernel_matrix(by_labels, by_vectors, 0.5, 0.1), exact, rtol=1e-12)
+    rounded = X.vectors + 1e-7 * generator.choice([-1, 1], X.vectors.shape)
+    moved = model.predict(KernelInput(rounded.astype(np.float32), X.sets))
+    np.testing.assert_allclose(moved, model.predict(X), atol=1e-5)

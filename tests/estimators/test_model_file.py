@@ -10,10 +10,13 @@ import zipfile
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.neighbors import KNeighborsClassifier
 
 from grnf import GraphError, GRNFClassifier, GRNFRegressor
 from grnf.datasets import make_delaunay, make_sbm
 from grnf.estimators import model_file
+from grnf.estimators.forest_arrays import ForestArrays
 from grnf.estimators.model_file import load_models, save_models
 from grnf.io import RawGraph
 from grnf.lifts import Degree
@@ -62,6 +65,8 @@ def test_the_same_predictions_in_another_process(regressor, classifier, tmp_path
         " s=c.predict_set(RAWS[90:]), a=r.applicability(RAWS[90:]))\n"
     )
     other = {"NUMBA_CPU_NAME": "generic", "OPENBLAS_CORETYPE": "Prescott", "NUMBA_CACHE_DIR": str(tmp_path)}
+    extensions = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+    other["NPY_DISABLE_CPU_FEATURES"] = " ".join(extensions)
     command = [sys.executable, "-c", code, str(tmp_path), os.path.dirname(__file__)]
     done = subprocess.run(command, env={**os.environ, **other}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -78,6 +83,8 @@ def test_the_same_predictions_in_another_process(regressor, classifier, tmp_path
         (make_delaunay(60, random_state=0)[0], {}),
         (GRAPHS[:60], {"lifts": [Degree()]}),
         (GRAPHS[:60], {"estimator": "linear"}),
+        (GRAPHS[:60], {"estimator": "forest", "lifts": None}),
+        (GRAPHS[:60], {"estimator": KNeighborsClassifier(algorithm="brute"), "lifts": None}),
     ],
 )
 def test_other_models_are_saved(graphs, settings, tmp_path):
@@ -95,12 +102,61 @@ def test_other_models_are_saved(graphs, settings, tmp_path):
     np.testing.assert_array_equal(again.predict_set(graphs), model.predict_set(graphs))
 
 
+@pytest.mark.parametrize("estimator", ["auto", "linear"])
+def test_several_targets(estimator, tmp_path):
+    numbers = np.column_stack([DENSITY, 10 * DENSITY, -DENSITY])[:60]
+    numbers[::3, 1], numbers[1::2, 2] = np.nan, np.nan
+    model = GRNFRegressor(16, estimator=estimator, random_state=0).fit(RAWS[:60], numbers)
+    model.save(tmp_path / "r.grnf")
+    loaded = GRNFRegressor.load(tmp_path / "r.grnf")
+    intervals = loaded.predict_interval(RAWS[60:], 0.8)
+    assert intervals.shape == (60, 3, 2)
+    np.testing.assert_allclose(intervals, model.predict_interval(RAWS[60:], 0.8), atol=1e-6)
+    np.testing.assert_allclose(intervals.mean(axis=2), model.predict(RAWS[60:]), atol=1e-6)
+    truth = np.outer(DENSITY[60:], [1, 10, -1])
+    covered = (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
+    assert (covered.mean(axis=0) > 0.6).all()
+    assert [len(one.calibration_.scores) for one in loaded.single_targets()] == [60, 40, 30]
+    np.testing.assert_allclose(loaded.single_targets()[2].predict_interval(RAWS[60:], 0.8), intervals[:, 2])
+    with pytest.raises(GraphError, match="several targets"):
+        loaded.explain(RAWS[0])
+
+    names = np.array([["one", "two"][y] if n % 3 else None for n, y in enumerate(Y[:60])], dtype=object)
+    classes = np.column_stack([names, np.arange(60) % 3]).astype(object)
+    model = GRNFClassifier(16, estimator=estimator, random_state=0).fit(RAWS[:60], classes)
+    model.save(tmp_path / "c.grnf")
+    loaded = GRNFClassifier.load(tmp_path / "c.grnf")
+    assert [known.tolist() for known in loaded.classes_] == [["one", "two"], [0, 1, 2]]
+    assert loaded.predict(RAWS[60:]).tolist() == model.predict(RAWS[60:]).tolist()
+    first, second = loaded.predict_set(RAWS[60:], 0.8)
+    assert (first.shape, second.shape) == ((60, 2), (60, 3))
+    for found, own in zip((first, second), model.predict_set(RAWS[60:], 0.8), strict=True):
+        np.testing.assert_array_equal(found, own)
+    assert np.mean(first[np.arange(60), Y[60:]]) > 0.6
+    np.testing.assert_allclose(loaded.applicability(RAWS[60:]), model.applicability(RAWS[60:]))
+
+
 def test_a_model_that_cannot_be_saved(tmp_path):
-    model = GRNFClassifier(8, lifts=None, estimator="forest", random_state=0).fit(GRAPHS[:20], Y[:20])
-    with pytest.raises(ValueError, match="RandomForestClassifier cannot be saved without pickle"):
+    model = GRNFClassifier(8, lifts=None, estimator="boosted", random_state=0).fit(GRAPHS[:20], Y[:20])
+    with pytest.raises(ValueError, match="HistGradientBoostingClassifier cannot be saved without pickle"):
         model.save(tmp_path / "m.grnf")
     assert not (tmp_path / "m.grnf").exists()
     assert model.predict_set(GRAPHS[:3]).shape == (3, 2)
+
+
+@pytest.mark.parametrize("name", ["left", "right", "feature", "first", "values"])
+def test_trees_that_do_not_fit_together(name):
+    forest = ForestArrays(RandomForestClassifier(3, random_state=0).fit(DENSITY[:, np.newaxis], Y))
+    forest.check()
+    array = getattr(forest, name)
+    setattr(
+        forest, name, np.where(array == array.max(), array + 1000, array)[: len(array) - (name == "values")]
+    )
+    with pytest.raises(ValueError, match="tree"):
+        forest.check()
+    forest.left = np.zeros_like(forest.left)  # an endless walk
+    with pytest.raises(ValueError, match="tree"):
+        forest.check()
 
 
 def test_damaged_files(regressor, classifier, tmp_path, monkeypatch):
@@ -169,7 +225,9 @@ def test_hostile_files(regressor, tmp_path):
             rewritten(path, other, with_array(number, npy(changed)))
             message = None
             try:  # some changes do no harm
-                GRNFRegressor.load(other).predict_interval(RAWS[:2])
+                loaded = GRNFRegressor.load(other)
+                loaded.predict_interval(RAWS[:2])
+                loaded.applicability(RAWS[:2])
             except GraphError as error:
                 message = str(error)
             assert message is None or "x.grnf" in message
@@ -186,6 +244,8 @@ def test_hostile_files(regressor, tmp_path):
     refused(text(b'"KernelRegressor"', b'"Popen"'))
     refused(text(b'"class": "GRNFRegressor"', b'"class": "Popen"'), "must be")
     refused(text(b'"seed": 0', b'"seed": "x"'), "seed must be")
+    refused(text(b'"on_error": "raise"', b'"on_error": "x"'), "x.grnf: .*on_error must be")
+    refused(text(b"grnf-views", b"other"), "x.grnf, .* is not saved feature views")
     with zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model.json", b" " * 10_000_000)
     with pytest.raises(GraphError, match="larger than the file"):

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from typer import Option
 
 from grnf.cli.graph_input import Input, Sample
-from grnf.cli.group_space import GroupSpace, check_radius
-from grnf.cli.options import LikeFeatures, Output, Run
+from grnf.cli.options import LikeFeatures, Output, Run, Space, check_radius, space_of_vectors
 
 __all__ = ["cluster"]
 
@@ -28,7 +27,7 @@ def cluster(
     only: Annotated[
         bool, Option("--only-representatives", help="Write only the representative of each cluster.")
     ] = False,
-    space: GroupSpace,
+    space: Space = "joint",
     out: Output,
     reading: Input,
     features: LikeFeatures,
@@ -48,10 +47,11 @@ def cluster(
     out.check()
     from grnf.search import GraphClusterer
 
+    reading = reading.as_in(features, source)
     with run.threads():
-        graphs = space.vectors(source, reading, features, run)
+        [graphs] = reading.vectors([source], features, run, space)
         model = GraphClusterer(
-            method, radius=radius, min_cluster_size=min_cluster_size, space=space.of_vectors
+            method, radius=radius, min_cluster_size=min_cluster_size, space=space_of_vectors(space)
         ).fit(graphs)
     ids = graphs.unique_ids
     central = [ids[row] for row in model.representatives_.tolist()]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from grnf.cli.graph_input import Input, require_graphs
-from grnf.cli.options import LikeFeatures, Output, Run, Space, check_free, require
+from grnf.cli.options import LikeFeatures, Output, Run, Space, check_free, require, space_of_vectors
 
 if TYPE_CHECKING:
     from grnf.collection import Collection
@@ -64,6 +64,7 @@ def dedup(
     if write is not None:
         check_free(write, out.force)
     transformer = features.transformer() if near is None else features.in_space(space)
+    reading = reading.as_in(features, *([source] if other is None else [source, other]))
     with run.threads():
         if other is None and near is None:
             with reading.open(source, run) as opened:
@@ -75,7 +76,7 @@ def dedup(
                     opened.write_some([row for name, row in rows if name not in redundant], write)
         else:
             graphs = reading.collections([source] if other is None else [source, other], run)
-            of_vectors = "whitened" if near is not None and space == "whitened" else "plain"
+            of_vectors = "plain" if near is None else space_of_vectors(space)
             columns, records, summary = _pairs(graphs, transformer, near, of_vectors, reading.standardize)
     keys = {"id": source} if "other" not in columns else {"id": source, "other": other or source}
     out.write(*reading.with_columns(columns, records, **keys), run.as_json)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from typer import Argument, Option
 
-from grnf.cli.graph_input import Input, Sample
+from grnf.cli.graph_input import Input, Sample, holds_vectors
 from grnf.cli.messages import progress
 from grnf.cli.options import LikeFeatures, Output, Run, check_probability, require
 from grnf.errors import GraphError
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["distances"]
 
+ZERO, MOST_ZEROS = 1e-6, 1_000
+"""Distances below the first count as 0. The second is the number of such pairs that are tested."""
 BYTES_OF_ROWS = 2**25
 """Size of the rows of the matrix that are held in memory at a time."""
 
@@ -97,17 +99,21 @@ def distances(
     (Output(out.output, out.force) if is_table else out).check()
     names = [source] if other is None else [source, other]
     name = "kernel" if kernel else "distance"
+    reading = reading.as_in(features, *names)
     with run.threads():
         collections = reading.collections(names, run) if exact else reading.vectors(names, features, run)
     if kernel and not exact:
         collections = [_centered(collection) for collection in collections]
     first, second = collections[0], collections[-1]
+    zeros: set[tuple[int, int]] = set()
     rows = _exact_rows(collections, name, features) if exact else _rows(first, second, name, run)
+    if name == "distance":
+        rows = _noting_zeros(rows, first is second, zeros)
     if pairs is not None:
         columns = ["graph_1", "graph_2", name, *([] if confidence is None else ["low", "high", "method"])]
         if confidence is not None and not kernel and "-" not in names:
             first, second = (_with_graphs(collection, reading, run) for collection in (first, second))
-        out.write(columns, _pairs(pairs, first, second, name, confidence), run.as_json)
+        out.write(columns, _pairs(pairs, first, second, name, confidence, zeros), run.as_json)
     elif nearest is not None:
         records = _nearest(rows, first, second, name, nearest)
         out.write(["graph_id", "rank", "neighbor", name], records, run.as_json)
@@ -115,6 +121,7 @@ def distances(
         _write_array(out.output, rows, (len(first), len(second)))
     else:
         _write_matrix(out, rows, first, second, name, run.as_json)
+    _report_zeros(zeros, names, (first, second), reading, run)
     if out.output != "-":
         shape = len(first), len(second)
         out.summarize({"graphs": shape}, run, f"{shape[0]:,} x {shape[1]:,} graphs")
@@ -150,6 +157,52 @@ def _exact_rows(
         raise GraphError("--exact needs graphs, not vectors", where=collections[0].name)
     grnf = features.transformer().fit([graph for some in graphs for graph in some])
     yield 0, (grnf.pairwise_kernels if name == "kernel" else grnf.pairwise_distances)(*graphs, exact=True)
+
+
+def _noting_zeros(
+    rows: Iterator[tuple[int, FloatArray]], same: bool, zeros: set[tuple[int, int]]
+) -> Iterator[tuple[int, FloatArray]]:
+    """Pass rows on, and note pairs of different graphs with distance 0."""
+    import numpy as np
+
+    for start, some in rows:
+        for row, column in np.argwhere(some < ZERO).tolist():
+            if len(zeros) < MOST_ZEROS and not (same and column <= start + row):
+                zeros.add((start + row, column))
+        yield start, some
+
+
+def _report_zeros(
+    zeros: set[tuple[int, int]],
+    names: list[str],
+    sides: tuple[Collection, Collection],
+    reading: Input,
+    run: Run,
+) -> None:
+    """Print a note if graphs at distance 0 are not isomorphic. The graphs are read again."""
+    if not zeros or "-" in names or any(holds_vectors(name, reading.format) for name in names):
+        return
+    chosen: list[dict[int, Any]] = []
+    for position in (0, -1):
+        rows, count = {pair[position] for pair in zeros}, 0
+        with reading.open(names[position], run) as source:
+            chosen.append({})
+            for *_, graph in source.usable(reading.on_error, []):
+                if count in rows:
+                    chosen[-1][count] = graph
+                count += 1
+        if count != len(sides[position]):  # some have no vector, so rows are others
+            return
+    from grnf.estimators import GRNF
+
+    fitted = GRNF(1).fit([graph for side in chosen for graph in side.values()])
+    found = [(i, j) for i, j in sorted(zeros) if fitted._are_different(chosen[0][i], chosen[1][j])]
+    if found:
+        first, second = sides[0].ids[found[0][0]], sides[1].ids[found[0][1]]
+        run.note(
+            f"grnf: distance 0 of graphs that are not isomorphic: {len(found):,} pairs, for example {first} "
+            f"and {second}. A larger order, for example --orders 1:1/3,2:1/3,3:1/3, may distinguish them"
+        )
 
 
 def _write_array(output: str, rows: Iterator[tuple[int, FloatArray]], shape: tuple[int, int]) -> None:
@@ -215,9 +268,14 @@ def _with_graphs(collection: Collection, reading: Input, run: Run) -> Collection
 
 
 def _pairs(
-    path: Path, first: Collection, second: Collection, name: str, confidence: float | None
+    path: Path,
+    first: Collection,
+    second: Collection,
+    name: str,
+    confidence: float | None,
+    zeros: set[tuple[int, int]],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the values of the pairs in a file, with intervals of this confidence."""
+    """Yield the values of the pairs in a file, with intervals of this confidence, and note zeros."""
     from grnf import metric
 
     precision = {}
@@ -239,6 +297,8 @@ def _pairs(
         )
         x, y = first.vectors[i], second.vectors[j]
         value = estimate(x, y, **precision) if math.isfinite(x.sum() + y.sum()) else None
+        if name == "distance" and value is not None and value.value < ZERO and len(zeros) < MOST_ZEROS:
+            zeros.add((i, j))
         record = {"graph_1": ids[0], "graph_2": ids[1], name: None if value is None else value.value}
         if isinstance(value, metric.DistanceEstimate) and first.graphs and second.graphs:
             graphs = first.graphs[i], second.graphs[j]

@@ -126,7 +126,7 @@ def embed(
     out.check()
     keeps_vectors_only = reading.keep and out.output.endswith(".npy")
     require(not keeps_vectors_only, "--keep needs .parquet, .npz or .csv: .npy holds vectors only")
-    grnf = features.transformer()
+    grnf, reading = features.transformer(), reading.as_in(features)
     from grnf.io.files.source import open_source
     from grnf.scale.run_inputs import RunInputs
 

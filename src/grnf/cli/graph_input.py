@@ -32,6 +32,8 @@ __all__ = [
 ]
 
 
+FIT_GRAPHS = 32_768
+"""First graphs of a file, on which joint features are fitted."""
 SourceArgument = Annotated[
     list[str],
     Argument(metavar="SOURCE", help="Files, folders, globs or a pipe of graphs, or - for standard input."),
@@ -122,6 +124,17 @@ class Input:
         for name in self.molecules:
             require(name in molecules, f"--{name} was not used to make {index}, whose settings are fixed")
         return replace(self, standardize="standardize" in molecules, stereo="stereo" in molecules)
+
+    def as_in(self, features: LikeFeatures, *names: str) -> Self:
+        """Return the options with which molecules were read for --like, or for vectors among some files."""
+        from grnf.io.vectors import molecule_options, side_file
+
+        files = [side_file(name) for name in names if name != "-" and holds_vectors(name, self.format)]
+        for file in files if features.like is None else [features.like]:
+            molecules = molecule_options(file)
+            if molecules is not None:
+                return self.like(molecules, file)
+        return self
 
     @contextmanager
     def open(self, names: str | Sequence[str], run: Messages) -> Iterator[Source]:
@@ -273,8 +286,7 @@ class Input:
                     cure="Pass it with --like",
                 )
             if not vectors and space == "joint":
-                from grnf.estimators.fingerprint import FIT_GRAPHS
-
+                grnf.on_error = "raise" if self.on_error == "raise" else "nan"
                 usable = sources[names[0]].usable(self.on_error, [])
                 grnf.fit([graph for *_, graph in islice(usable, FIT_GRAPHS)])
             if sources and not hasattr(grnf, "n_components_"):

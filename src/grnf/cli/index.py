@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from grnf.cli.graph_input import Input, holds_vectors
 from grnf.cli.messages import progress, report_bad
-from grnf.cli.options import LikeFeatures, Run, Space, require
+from grnf.cli.options import LikeFeatures, Run, Space, require, space_of_vectors
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -81,10 +81,11 @@ def index(
 
     with run.threads():
         if is_new:
+            reading = reading.as_in(features, *(source or ()))
             of_vectors = all(holds_vectors(name, reading.format) for name in source or ())
             made = GraphIndex(
                 features.in_space("joint") if space == "joint" and not of_vectors else None,
-                space="whitened" if space == "whitened" else "plain",
+                space=space_of_vectors(space),
                 shrinkage=shrinkage,
                 keep_graphs=keep_graphs,
             )

@@ -13,10 +13,12 @@ from grnf.cli.options import (
     Destination,
     LikeFeatures,
     Run,
+    Space,
     check_free,
     check_probability,
     check_suffix,
     require,
+    space_of_vectors,
 )
 
 if TYPE_CHECKING:
@@ -50,10 +52,7 @@ def map(  # noqa: A001 the word users know
         Literal["auto", "tsne", "umap", "pca"],
         Option(help="auto: t-SNE for up to 5,000 graphs. For more, UMAP or, if it is not installed, PCA."),
     ] = "auto",
-    space: Annotated[
-        Literal["whitened", "plain"],
-        Option(help="Distances. whitened: equal variance in all directions. plain: d_P."),
-    ] = "plain",
+    space: Space = "joint",
     n_neighbors: Annotated[
         int,
         Option("--n-neighbors", "-k", min=0, max=50, metavar="K", help="Number of neighbors shown."),
@@ -86,7 +85,7 @@ def map(  # noqa: A001 the word users know
     """Create an interactive map of a dataset as one HTML file.
 
     Hover over a point to draw its graph. Click it to compare the graph with its nearest neighbors: distances
-    with standard errors, and the nodes that differ. Color by label, any column, size, outlier score,
+    (of d_P with standard errors), and the nodes that differ. Color by label, any column, size, outlier score,
     cluster or neighborhood preservation. Select with the lasso, search ids, values and SMILES, export tables
     and figures. Two sources are compared: colored by source, with the p-value of grnf test in the title.
 
@@ -96,10 +95,19 @@ def map(  # noqa: A001 the word users know
     """
     check_probability("--confidence", confidence)
     out.check()
-    require(onto is None or features == LikeFeatures(), "the settings of the map given by --onto are fixed")
-    transformer = None if onto is not None else features.transformer()
-    from grnf.maps import map_graphs
+    is_fixed = features == LikeFeatures() and space == "joint"
+    require(onto is None or is_fixed, "the settings of the map given by --onto are fixed")
+    require(
+        confidence is None or onto is not None or space != "joint",
+        "--confidence needs --space d_P or --space whitened: joint vectors do not estimate d_P",
+    )
+    transformer = None if onto is not None else features.in_space(space)
+    from grnf.maps import GraphMap, map_graphs
     from grnf.maps.point_columns import guessed_ids
+
+    reading = reading.as_in(features)
+    if onto is not None:
+        reading = reading.like(GraphMap.load(onto).molecules, onto)
 
     with run.threads():
         parts = [[one] for one in source] if len(source) == 2 else [source]
@@ -112,7 +120,7 @@ def map(  # noqa: A001 the word users know
             columns=None if sources is None else {"source": sources},
             transformer=transformer,
             layout=layout,
-            space=space,
+            space=space_of_vectors(space),
             n_neighbors=n_neighbors,
             differences=differences,
             color=color or (None if sources is None else "source"),
@@ -124,6 +132,7 @@ def map(  # noqa: A001 the word users know
             random_state=features.seed or 0,
             n_jobs=run.n_jobs,
         )
+    made = replace(made, molecules=reading.molecules)
     made.write(out.output)
     if out.save_layout is not None:
         made.save(out.save_layout)

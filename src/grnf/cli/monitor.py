@@ -100,6 +100,7 @@ def monitor(
       grnf monitor usual.smi arriving.smi --follow --alarms-only --state monitor.npz --output alarms.jsonl
     """
     level.check()
+    reading = reading.as_in(features, reference)
     watch = _MonitorRun(reference, stream, state, level, out, reading, features, run)
     with run.threads(), ExitStack() as stack:
         for path in sorted({str(state or "-"), out.output} - {"-"}):
@@ -149,7 +150,8 @@ class _MonitorRun:
         like = None if self.features.like is None else str(self.features.like)
         level = {"alpha": self.level.alpha, "mean_time": self.level.mean_time}
         files = {"reference": self._reference(), "stream": self.stream, "output": self.out.output}
-        return {**level, **asdict(self.features), "like": like, **files}
+        molecules = {"molecules": list(self.reading.molecules)}
+        return {**level, **asdict(self.features), "like": like, **files, **molecules}
 
     def _reference(self) -> str:
         """Return the checksum of the reference, or its name if it is not a file."""
@@ -287,7 +289,9 @@ def _arriving(
     if name in LINE_FORMATS and not stream.endswith(".gz"):
         start = Position(**position) if position else None
         settings: Any = {"follow": reading.follow, "block_size": reading.block_size}
-        arriving = follow_graphs(stream, name, start=start, **settings)
+        chemistry: Any = dict.fromkeys(reading.molecules, True)
+        require(not chemistry or name == "smi", f"--standardize and --stereo need molecules, got {stream}")
+        arriving = follow_graphs(stream, name, start=start, **settings, **chemistry)
         for items, reached in within_memory(reading.graph_memory, arriving):
             yield items, reached.record()
         return

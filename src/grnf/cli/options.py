@@ -68,6 +68,16 @@ Space = Annotated[
 ]
 
 
+def space_of_vectors(space: str) -> Literal["whitened", "plain"]:
+    """Return the space of the library in which the vectors of --space are compared."""
+    return "whitened" if space == "whitened" else "plain"
+
+
+def check_radius(radius: float | None) -> None:
+    """Refuse a radius that is not a number >= 0."""
+    require(radius is None or 0 <= radius < float("inf"), f"--radius must be a number >= 0, got {radius}")
+
+
 def require(condition: bool, text: str) -> None:
     """Report wrong usage unless the condition holds."""
     if not condition:
@@ -256,7 +266,10 @@ class LikeFeatures(Features):
             self.like is None and self.orders is None,
             "--orders and --like need --space d_P or --space whitened",
         )
-        require(not open_labels or self.n_components is None, "--n-components needs another --space")
+        require(
+            not open_labels or self.n_components is None,
+            "--n-components needs --space d_P or --space whitened. Joint vectors here have 2,112 numbers",
+        )
         return JointFeatures(None if open_labels else self.n_components or 192, random_state=self.seed or 0)
 
     def transformer_of(self, vectors: str) -> GRNF | None:

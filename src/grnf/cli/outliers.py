@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from grnf.cli.graph_input import Input, Sample
-from grnf.cli.options import LikeFeatures, Output, Run, Space, check_probability, require
+from grnf.cli.options import LikeFeatures, Output, Run, Space, check_probability, require, space_of_vectors
 
 __all__ = ["outliers"]
 
@@ -59,9 +59,10 @@ def outliers(
     detector = GRNFOutlierDetector(
         contamination="auto" if contamination is None else contamination,
         n_neighbors=n_neighbors,
-        space="whitened" if space == "whitened" else "plain",
+        space=space_of_vectors(space),
         random_state=features.seed or 0,
     )
+    reading = reading.as_in(features, *([] if reference is None else [reference]), source)
     with run.threads():
         *known, graphs = reading.vectors(
             [source] if reference is None else [reference, source], features, run, space, open_labels=True

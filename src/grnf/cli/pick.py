@@ -7,8 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from grnf.cli.graph_input import Input, Sample
-from grnf.cli.group_space import GroupSpace
-from grnf.cli.options import LikeFeatures, Output, Run
+from grnf.cli.options import LikeFeatures, Output, Run, Space, space_of_vectors
 from grnf.errors import GraphError
 
 __all__ = ["pick"]
@@ -24,7 +23,7 @@ def pick(
         list[str] | None,
         Option(metavar="ID", help="Graph to pick first. May be repeated. By default the first of the file."),
     ] = None,
-    space: GroupSpace,
+    space: Space = "joint",
     out: Output,
     reading: Input,
     features: LikeFeatures,
@@ -43,15 +42,16 @@ def pick(
     out.check()
     from grnf.search import pick_diverse
 
+    reading = reading.as_in(features, source)
     with run.threads():
-        graphs = space.vectors(source, reading, features, run)
+        [graphs] = reading.vectors([source], features, run, space)
         ids = graphs.unique_ids
         for name in first or ():
             if name not in ids:
                 raise GraphError(f"no graph has the id {name!r}", where=source)
         rows = [ids.index(name) for name in dict.fromkeys(first or [])] or [0]
         picked, distances = pick_diverse(
-            graphs, max(min(count, len(ids)), len(rows)), first=rows, space=space.of_vectors
+            graphs, max(min(count, len(ids)), len(rows)), first=rows, space=space_of_vectors(space)
         )
     records = [
         {"rank": rank, "id": ids[row], "distance": None if rank == 1 else distance}

@@ -65,12 +65,13 @@ def predict(
         check_free(explain, out.force)
     from grnf.estimators.model_file import load_models
 
-    models = load_models(model)
+    models = [one for loaded in load_models(model) for one in loaded.single_targets()]
     for one in models:
         one.n_jobs = None
     notes = [getattr(one, "notes_", {}) for one in models]
     reading = reading.like(notes[0].get("molecules", []), model)
-    names = [f"{note.get('target', 'y')}_" if len(models) > 1 else "" for note in notes]
+    names = [f"{note.get('target', f'y{number}')}_" for number, note in enumerate(notes)]
+    names = names if len(models) > 1 else [""]
     columns = ["id"]
     counts = {"graphs": 0, "errors": 0}
     first: list[Any] = []

@@ -10,8 +10,7 @@ import typer
 from typer import Option
 
 from grnf.cli.graph_input import Input, SourceArgument
-from grnf.cli.group_space import GroupSpace, check_radius
-from grnf.cli.options import LikeFeatures, Output, Run, require
+from grnf.cli.options import LikeFeatures, Output, Run, Space, check_radius, require, space_of_vectors
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def split(
         str | None,
         Option(metavar="NAME", help="Report the leakage of the split in this column of a SMILES table."),
     ] = None,
-    space: GroupSpace,
+    space: Space = "joint",
     out: Output,
     reading: Input,
     features: LikeFeatures,
@@ -71,10 +70,11 @@ def split(
     from grnf.collection import collect
     from grnf.search import split_distances, split_graphs
 
+    reading = reading.as_in(features, *source)
     if parts_column is not None:
         reading = replace(reading, keep=[*(reading.keep or []), parts_column])
     with run.threads():
-        made = _embedded(source, reading, space.transformer(features), run)
+        made = _embedded(source, reading, features.in_space(space), run)
         columns = [column for each in made for column in _columns(each)]
         if given:
             names = _part_names(source)
@@ -90,11 +90,11 @@ def split(
                 by=by,
                 radius=radius,
                 y=y if y and all(value is not None for value in y) and by == "random" else None,
-                space=space.of_vectors,
+                space=space_of_vectors(space),
                 random_state=features.seed or 0,
             )
         Z = collect(np.concatenate([each.vectors for each in made]))
-        distances, nearest = split_distances(Z, parts, space=space.of_vectors)
+        distances, nearest = split_distances(Z, parts, space=space_of_vectors(space))
     ids = [name for each in made for name in each.unique_ids]
     known = (["smiles"] if any("smiles" in column for column in columns) else []) + (reading.keep or [])
     records = []

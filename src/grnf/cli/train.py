@@ -16,7 +16,7 @@ from typer import Option
 
 from grnf.cli.graph_input import Input, SourceArgument
 from grnf.cli.messages import progress
-from grnf.cli.options import Features, Force, Run, check_free
+from grnf.cli.options import Features, Force, Run, check_free, require
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -88,8 +88,9 @@ def train(
 
     The scores of two baselines are printed too: the same estimator on counts of nodes, edges and attributes,
     which ignores the structure, and the best constant prediction. With --output, the model is trained on all
-    graphs and saved for grnf predict. With --report, the folder contains results.json, predictions.csv (of
-    the first cross-validation) and a figure: the confusion matrix, or predicted against true numbers.
+    graphs and saved for grnf predict, except for the estimators network and boosted. With --report, the
+    folder contains results.json, predictions.csv (of the first cross-validation) and a figure: the confusion
+    matrix, or predicted against true numbers.
 
     In a SMILES table, the target is the column called y, label, target, class, activity, p_np, exp or
     measured ..., or the only column that can be a target. grnf info lists them. Several are predicted one by
@@ -102,6 +103,10 @@ def train(
     """
     if output is not None:
         check_free(output, force)
+        require(
+            estimator not in ("network", "boosted"),
+            f"a model with --estimator {estimator} cannot be saved. Leave out --output, or use another one",
+        )
     kept = list(reading.keep or [])
     if split not in ("random", "scaffold") and split not in kept:
         reading = replace(reading, keep=[*kept, split])

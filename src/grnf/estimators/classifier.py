@@ -43,9 +43,9 @@ from grnf.estimators.kernel_model import (
     KernelRegressor,
     missing,
 )
-from grnf.estimators.model_file import MODELS, load_models, save_models
+from grnf.estimators.model_file import CLASSES, MODELS, load_models, save_models
 from grnf.estimators.transformer import GRNF, with_index
-from grnf.estimators.uncertainty import Calibrated, checked_confidence, decision_values
+from grnf.estimators.uncertainty import Calibrated, checked_confidence, decision_values, with_selected
 from grnf.estimators.views import FeatureViews, lifted_views, model_views
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
@@ -323,7 +323,7 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         """Write the fitted model to a file that `load` reads: a zip of JSON and arrays, without pickle.
 
         The file has the calibration and the vectors and ids of the training graphs, not the graphs. The
-        estimators "auto", "svm" and "linear" can be saved.
+        estimators "auto", "svm", "linear" and "forest" can be saved.
 
         Parameters
         ----------
@@ -627,7 +627,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         """
         return self._predictions(X, "decision_function")
 
-    def predict_set(self, X: Any, confidence: float = 0.9) -> npt.NDArray[Any]:
+    def predict_set(self, X: Any, confidence: float = 0.9) -> Any:
         """Return sets of classes that contain the true class with a probability of about `confidence`.
 
         A class is in the set of a graph unless the decision for it is among the 1 - confidence lowest of the
@@ -644,6 +644,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         -------
         array of bool, shape (n_graphs, n_classes)
             Which classes are in the set, in the order of `classes_`; NaN for graphs that cannot be used.
+            Several targets have an array each, in a list.
 
         Examples
         --------
@@ -653,12 +654,16 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         >>> model.predict_set(graphs[100:103]).shape
         (3, 2)
         """
-        confidence, (_, calibration) = checked_confidence(confidence), self._calibrated()
+        confidence, answers = checked_confidence(confidence), self._answers()
 
         def sets(inputs: Any, _: GraphBatch) -> Any:
-            return calibration.contains(decision_values(self.estimator_, inputs, self.classes_), confidence)
+            found = [
+                calibration.contains(decision_values(one, inputs, one.classes_), confidence)
+                for one, calibration in answers
+            ]
+            return found if len(found) > 1 else found[0]
 
-        return np.asarray(self._for_good(X, sets))
+        return self._for_good(X, sets)
 
 
 class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
@@ -715,7 +720,7 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
         -------
         array, shape (n_graphs, 2)
             Lower and upper ends; infinite if there are too few training graphs for the confidence, NaN for
-            graphs that cannot be used.
+            graphs that cannot be used. Several targets: shape (n_graphs, n_targets, 2).
 
         Examples
         --------
@@ -727,14 +732,14 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
         >>> bool(((low <= density[40:]) & (density[40:] <= high)).mean() >= 0.8)
         True
         """
-        confidence, (near, calibration) = checked_confidence(confidence), self._calibrated()
+        confidence, near, answers = checked_confidence(confidence), self._calibrated()[0], self._answers()
 
         def intervals(inputs: Any, batch: GraphBatch) -> Any:
-            value, half = (
-                self.estimator_.predict(inputs),
-                calibration.half_length(near.around(batch)[1], confidence),
-            )
-            return np.column_stack([value - half, value + half])
+            places, found = near.around(batch)[1], []
+            for one, calibration in answers:
+                value, half = one.predict(inputs), calibration.half_length(places, confidence)
+                found.append(np.column_stack([value - half, value + half]))
+            return np.stack(found, axis=1) if len(found) > 1 else found[0]
 
         return np.asarray(self._for_good(X, intervals))
 
@@ -816,6 +821,17 @@ class _PerTarget:
         if hasattr(estimators[0], "classes_"):
             self.classes_ = [fitted.classes_ for fitted in estimators]
 
+    def fixed(self) -> Self:
+        """Return unfitted estimators with the selected settings."""
+        return type(self)([with_selected(fitted) for fitted in self.estimators])
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the estimators to the columns of y."""
+        for estimator, column in zip(self.estimators, y.T, strict=True):
+            rows = np.flatnonzero(~missing(column))
+            estimator.fit(X[rows], _compacted(column[rows]))
+        return type(self)(self.estimators)
+
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return a column for each target."""
         return np.column_stack([fitted.predict(X) for fitted in self.estimators])
@@ -874,6 +890,7 @@ def _class_weights(y: npt.NDArray[Any], weights: Any, class_weight: Any) -> Any:
 
 
 MODELS.update({kind.__name__: kind for kind in (GRNFClassifier, GRNFRegressor)})
+CLASSES[_PerTarget.__name__] = _PerTarget
 
 
 def _fitted_views(

@@ -27,7 +27,7 @@ from grnf.graphs import GraphBatch
 from grnf.lifts.base import pieces
 from grnf.typing import BoolArray, FloatArray, HandleMissing, HandleUnknown, IntArray, Keys, OnError
 
-__all__ = ["JointFeatures", "WLFingerprint"]
+__all__ = ["Axes", "JointFeatures", "WLFingerprint"]
 
 FIT_GRAPHS = 4096
 """Graphs that the axes of `JointFeatures` are computed from."""
@@ -337,7 +337,7 @@ class JointFeatures(GraphTransformer):
         for part in self._parts:
             part._fit_encoded(self.encoder_, {**fitted, "columns": fitted.get("columns")}, samples, None)
         if samples is None:
-            self._axes = [_Axes.from_text(text) for text in fitted["axes"]]
+            self._axes = [Axes.from_text(text) for text in fitted["axes"]]
             self._weight = float(fitted["weight"])
         else:
             rows = np.linspace(0, max(len(samples.batch) - 1, 0), min(len(samples.batch), FIT_GRAPHS))
@@ -351,8 +351,8 @@ class JointFeatures(GraphTransformer):
             self._weight = OPEN_WEIGHT if is_open and not from_degrees else self._weight
             sketch = labels._sketch(some).toarray() if n_labels else np.zeros((1, 1))
             self._axes = [
-                _Axes.fitted(sketch, n_labels, self._weight, whiten=False),
-                _Axes.fitted(grnf._embedder(some), n_axes, 1 - self._weight, whiten=True),
+                Axes.fitted(sketch, n_labels, self._weight, whiten=False),
+                Axes.fitted(grnf._embedder(some), n_axes, 1 - self._weight, whiten=True),
             ]
         self.n_components_ = OPEN_LABELS + OPEN_AXES if is_open else count
         self._embedder = self._joint
@@ -375,7 +375,7 @@ class JointFeatures(GraphTransformer):
         return np.hstack([first, self._axes[1](grnf._embedder(batch))])
 
 
-class _Axes(NamedTuple):
+class Axes(NamedTuple):
     """z -> (z - mean) A, in single precision. Columns of A beyond the width of z are zero."""
 
     mean: FloatArray
@@ -392,7 +392,7 @@ class _Axes(NamedTuple):
             mean = Z.mean(axis=0)
             kept = max(1, min(count, *Z.shape))
             _, lengths, turned = randomized_svd(Z - mean, kept, n_iter=3, random_state=0)
-            variances, axes = lengths**2 / len(Z), turned.T
+            variances, axes = lengths**2 / len(Z), (turned * Z.any(axis=0)).T
         variances, axes = variances[:count], axes[:, :count]
         noise = NOISE * np.square(Z, dtype=np.float64).sum(axis=1).mean()
         if variances.max(initial=0) > noise:  # else all graphs are the same
@@ -405,8 +405,23 @@ class _Axes(NamedTuple):
         return cls(mean.astype(np.float32), matrix)
 
     def __call__(self, Z: FloatArray | sp.csr_array) -> FloatArray:
+        """Return moved and turned rows."""
         moved = Z @ self.matrix - self.mean @ self.matrix if sp.issparse(Z) else (Z - self.mean) @ self.matrix
         return np.asarray(moved, dtype=np.float32)
+
+    def compact(self) -> list[Any]:
+        """Return the width, the rows of the matrix that are not 0 with their means, and its columns."""
+        rows = np.flatnonzero(self.matrix.any(axis=1) | (self.mean != 0))
+        columns = np.flatnonzero(self.matrix.any(axis=0))
+        return [self.matrix.shape, rows, self.mean[rows], columns, self.matrix[np.ix_(rows, columns)]]
+
+    @classmethod
+    def of_compact(cls, shape: Any, rows: Any, mean: Any, columns: Any, values: Any) -> Self:
+        """Return what `compact` made parts of."""
+        mean_of_all = np.zeros(Int(1, HASHED).take(shape[0]), np.float32)
+        matrix = np.zeros((len(mean_of_all), Int(0, HASHED).take(shape[1])), np.float32)
+        mean_of_all[rows], matrix[np.ix_(rows, columns)] = mean, values
+        return cls(mean_of_all, matrix)
 
     def to_text(self) -> list[str]:
         """Return the bytes of mean and matrix, in little endian order, as text."""

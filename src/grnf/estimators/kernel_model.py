@@ -68,6 +68,9 @@ FOLDS = ((300, 5), (FOR_SEARCH, 3))
 FOR_SCALE = 500
 """Samples whose distances give the median."""
 ROWS_AT_ONCE = 2_000
+CONSTANT = 1e-4
+"""Columns whose deviation is below this share of the largest value are left out, since the rounding of
+another CPU would be large in them."""
 
 logger = logging.getLogger(__name__)
 
@@ -627,14 +630,17 @@ class _Ridge:
 def kernel_matrix(
     by_labels: FloatArray | None, by_vectors: FloatArray, wl_weight: float, gamma: float
 ) -> FloatArray:
-    """Return exp(-gamma (w D_l + (1 - w) D_v)) for distances by labels and by vectors."""
+    """Return exp(-gamma (w D_l + (1 - w) D_v)) in double precision, for distances by labels and by vectors.
+
+    In single precision, large coefficients would make predictions differ between CPUs.
+    """
     if by_labels is None or wl_weight == 0:
-        K = by_vectors * np.float32(-gamma)
+        K = by_vectors * -gamma
     elif wl_weight == 1:
-        K = by_labels * np.float32(-gamma)
+        K = by_labels * np.float64(-gamma)
     else:
-        K = by_labels * np.float32(-gamma * wl_weight)
-        K -= by_vectors * np.float32(gamma * (1 - wl_weight))
+        K = by_labels * np.float64(-gamma * wl_weight)
+        K -= by_vectors * (gamma * (1 - wl_weight))
     return np.asarray(np.exp(K, out=K))
 
 
@@ -657,7 +663,7 @@ def _column_scale(X: FloatArray, widths: Sequence[int]) -> tuple[FloatArray, Flo
     """Return shift and factor of each column: standardized, and the same weight for each view."""
     mean = X.mean(axis=0, dtype=np.float64).astype(np.float32)
     std = X.std(axis=0, dtype=np.float64)
-    alive = std > 1e-6 * np.abs(X).max(axis=0, initial=0.0)  # the spread of a constant column is rounding
+    alive = std > CONSTANT * np.abs(X).max(axis=0, initial=0.0)
     factor = np.where(alive, 1 / np.where(alive, std, 1), 0)
     some = X[np.linspace(0, len(X) - 1, min(len(X), FOR_SCALE)).astype(int)]
     some = ((some - mean) * factor).astype(np.float32)

@@ -21,18 +21,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelBinarizer, StandardScaler
 
 from grnf._utils.files import atomic_write, write_array
-from grnf._utils.rules import Int, OneOf, checked
+from grnf._utils.rules import Instance, Int, OneOf, checked
 from grnf._utils.saved import BOOL, DAMAGE, OBJECT, TEXT, damaged, parse_json, validate
 from grnf._version import __version__
 from grnf.collection import NAN_ON_ERROR
 from grnf.errors import GraphError
-from grnf.estimators.fingerprint import JointFeatures
+from grnf.estimators.fingerprint import Axes, JointFeatures
+from grnf.estimators.forest_arrays import ForestArrays
 from grnf.estimators.histograms import SetsKernel
 from grnf.estimators.kernel_model import Distances, KernelClassifier, KernelRegressor, _Ridge, _SupportVectors
 from grnf.estimators.transformer import GRNF, UNUSABLE
@@ -51,10 +54,12 @@ CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         KernelClassifier, KernelRegressor, Distances, SetsKernel, _Ridge, _SupportVectors, Calibration,
-        Neighborhood, LogisticRegression, Ridge, RidgeCV, StandardScaler, LabelBinarizer, Pipeline,
+        Neighborhood, ForestArrays, KNeighborsClassifier, LogisticRegression, Ridge, RidgeCV, StandardScaler,
+        LabelBinarizer, Pipeline,
     )
 }  # fmt: skip
 """Classes of which objects are made again from their attributes."""
+LABEL = Instance("text or a number", str, int, float)
 LEFT_OUT = ("cv_results_", "cv", "scoring", "scorer_", "_turned")
 """Attributes of estimators that predictions do not need."""
 PARAMS = (
@@ -130,11 +135,12 @@ def _plain(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
         return value
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "UO":  # classes next to missing entries are objects
+            names = [_plain(name, arrays) for name in value.tolist()]
+            return {"names": names, "mixed": value.dtype == object}
         arrays.append(value)
         return {"array": len(arrays) - 1}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "UO":
-        return {"names": value.tolist()}
     if isinstance(value, sp.csr_array):
         parts = {name: _plain(getattr(value, name), arrays) for name in ("indptr", "indices")}
         return {"ones": parts, "width": value.shape[1]}
@@ -145,15 +151,19 @@ def _plain(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
         return {"dict": {key: _plain(entry, arrays) for key, entry in value.items()}}
     if isinstance(value, GridSearchCV):
         return _plain(value.best_estimator_, arrays)
+    if isinstance(value, RandomForestClassifier | RandomForestRegressor):
+        return _plain(ForestArrays(value), arrays)
     name = type(value).__name__
     if isinstance(value, JointFeatures):
-        return {"joint": value.to_json()}
+        state = json.loads(value.to_json())
+        state["fitted"]["axes"] = [_plain(axes.compact(), arrays) for axes in value._axes]
+        return {"joint": state}
     if CLASSES.get(name) is type(value):
         state = {key: entry for key, entry in vars(value).items() if key not in LEFT_OUT}
         return {"object": {key: _plain(entry, arrays) for key, entry in state.items()}, "class": name}
     raise ValueError(
-        f"a model with a {name} cannot be saved without pickle. Use estimator='auto', 'svm' or 'linear', "
-        "or store the model with joblib"
+        f"a model with a {name} cannot be saved without pickle. Use estimator='auto', 'svm', 'linear' or "
+        "'forest', or store the model with joblib"
     )
 
 
@@ -214,6 +224,8 @@ def _restored(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     if "array" in value:
         return arrays[Int(0, len(arrays) - 1).take(value["array"])]
     if "names" in value:
+        if value.get("mixed"):
+            return np.array([LABEL.take(name) for name in value["names"]], dtype=object)
         return np.array([TEXT.take(name) for name in value["names"]])
     if "ones" in value:
         parts = {name: _restored(value["ones"][name], arrays) for name in ("indptr", "indices")}
@@ -223,12 +235,19 @@ def _restored(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     if "dict" in value:
         return {key: _restored(entry, arrays) for key, entry in value["dict"].items()}
     if "joint" in value:
-        return JointFeatures.from_json(value["joint"])
+        if isinstance(value["joint"], str):  # in the first files, axes are part of the text
+            return JointFeatures.from_json(value["joint"])
+        state = dict(value["joint"])
+        axes = [Axes.of_compact(*parts).to_text() for parts in _restored(state["fitted"]["axes"], arrays)]
+        state["fitted"] = {**state["fitted"], "axes": axes}
+        return JointFeatures.from_json(json.dumps(state))
     made = object.__new__(CLASSES[value["class"]])
     made.__dict__.update({key: _restored(entry, arrays) for key, entry in value["object"].items()})
     if isinstance(made, SetsKernel):
         _check_sets(made)
         made._turned = [own.tocsc() for own in made.columns]
+    if isinstance(made, ForestArrays):
+        made.check()
     return made
 
 
@@ -271,7 +290,7 @@ def _model(state: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> Any:
     model.lifts = "auto" if state["default"] else lifts
     model.cv_results_, model._dtype = {}, np.dtype(np.float32)
     if state["class"] == "GRNFClassifier":
-        model.classes_ = np.asarray(model.estimator_.classes_)
+        model.classes_ = model.estimator_.classes_
     _check(model)
     return model
 
@@ -280,19 +299,23 @@ def _check(model: Any) -> None:
     """Predict for a graph without nodes, which raises an error if the parts do not match."""
     batch = bare_batch(model.encoder_)
     inputs = model._inputs(batch)
-    near, calibration = model.neighborhood_, model.calibration_
-    if not (isinstance(near, Neighborhood) and isinstance(calibration, Calibration)):
+    near, calibrations = model.neighborhood_, model.calibration_
+    calibrations = calibrations if isinstance(calibrations, list) else [calibrations]
+    kinds = {type(near), *map(type, calibrations)}
+    if kinds != {Neighborhood, Calibration}:
         raise ValueError("the calibration is missing")
     checked(model.on_error, "on_error", NAN_ON_ERROR)
     far, places = near.around(batch)
     if len(near.ids) != len(near.vectors):
         raise ValueError("the ids of the training graphs do not match their vectors")
     values = [model.estimator_.predict(inputs), near.pvalues(far)]
-    if hasattr(model, "classes_"):
-        values.append(calibration.contains(decision_values(model.estimator_, inputs, model.classes_), 0.9))
-    else:
-        if len(calibration.errors) != len(near.vectors) or not (calibration.errors >= 0).any():
+    for one, calibration in model._answers():
+        values.append(one.predict(inputs))
+        if hasattr(model, "classes_"):
+            values.append(calibration.contains(decision_values(one, inputs, one.classes_), 0.9))
+        elif len(calibration.errors) != len(near.vectors) or not (calibration.errors >= 0).any():
             raise ValueError("the calibration does not match the training graphs")
-        values.append(calibration.half_length(places, 0.9))
-    if any(len(value) != 1 for value in values):
+        else:
+            values.append(calibration.half_length(places, 0.9))
+    if any(len(value) != 1 for value in values) or values[0].size != len(calibrations):
         raise ValueError("the parts of the model do not fit together")

@@ -958,19 +958,19 @@ class GRNF(FeatureTransformer):
         if precision == "marginal":
             return marginal_estimate(self.hidden_sums([g1, g2]), self.activation)
         estimate = super().distance(g1, g2)
-        if estimate.value < ZERO:
-            self._warn_if_different(self._batch([g1, g2]))
-        return replace(estimate, upper=partial(self._upper_bound, g1, g2))
-
-    def _warn_if_different(self, batch: GraphBatch) -> None:
-        """Warn of two small graphs at distance 0 that are not isomorphic."""
-        if batch.sizes.max() <= MOST_COMPARED and compare_graphs(batch[0], batch[1]) == "different":
+        if estimate.value < ZERO and self._are_different(g1, g2):
             warnings.warn(
                 "the distance is 0, but the graphs are not isomorphic. A larger order, for example "
                 "orders={1: 1/3, 2: 1/3, 3: 1/3}, or Individualize may distinguish them",
                 GrnfWarning,
-                stacklevel=3,
+                stacklevel=2,
             )
+        return replace(estimate, upper=partial(self._upper_bound, g1, g2))
+
+    def _are_different(self, g1: Any, g2: Any) -> bool:
+        """Return whether two graphs of at most 100 nodes are certainly not isomorphic."""
+        batch = self._batch([g1, g2])
+        return batch.sizes.max() <= MOST_COMPARED and compare_graphs(batch[0], batch[1]) == "different"
 
     def _upper_bound(self, g1: Any, g2: Any) -> float:
         return float(self._upper_bounds([g1], [g2])[0, 0])

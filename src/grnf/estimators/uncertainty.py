@@ -8,7 +8,9 @@ the model that predicts differs from those that were calibrated. `experiments/co
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,17 +26,19 @@ from grnf.collection import Collection, encode
 from grnf.errors import GraphError
 from grnf.estimators.explain import Explanation, explanation
 from grnf.estimators.fingerprint import JointFeatures
-from grnf.estimators.kernel_model import KernelInput
+from grnf.estimators.kernel_model import KernelInput, missing
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.io.objects import iter_raw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Calibration", "Neighborhood", "decision_values", "prediction_table"]
+__all__ = ["Calibration", "Neighborhood", "decision_values", "prediction_table", "with_selected"]
 
 FOLDS = 5
 ENOUGH = 2_000
 """Graphs that are held out: folds beyond so many are not fitted."""
+NUMBERS = 192
+"""Length of the vectors by which near graphs are found, at most."""
 NEAREST = 5
 """Training graphs whose mean distance is the score of applicability."""
 LOCAL = 20
@@ -47,7 +51,8 @@ class Neighborhood:
     """The training graphs as vectors in which near means alike (`JointFeatures`), with their ids."""
 
     def __init__(self, samples: Collection, encoder: AttributeEncoder, seed: int) -> None:
-        self.joint = JointFeatures(random_state=seed)
+        numbers = min(NUMBERS, 3 * len(samples))  # n graphs have n - 1 axes of labels, and of GRNF
+        self.joint = JointFeatures(numbers, random_state=seed)
         widths = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
         self.joint._fit_encoded(encoder, {**widths, "seed": seed}, samples, None)
         self.vectors, self.ids = self.joint._embedder(samples.batch), samples.ids
@@ -69,6 +74,56 @@ class Neighborhood:
         return conformal_pvalues(self.scores, far[:, :NEAREST].mean(axis=1))
 
 
+class HeldOut(NamedTuple):
+    """Training graphs that were left out, and an estimator that was fitted to the others."""
+
+    rows: IntArray
+    samples: KernelInput | FloatArray
+    estimator: Any
+
+
+def held_out_models(
+    estimator: Any, X: KernelInput | FloatArray, y: npt.NDArray[Any], seed: int
+) -> list[HeldOut]:
+    """Fit estimators with the selected settings without some graphs each.
+
+    A fold is left out if the others have one class only, or no number, of some target.
+    """
+    n = len(y)
+    if n < 2:
+        raise GraphError(f"at least two training graphs are needed to calibrate predictions, got {n}")
+    folds = list(KFold(min(FOLDS, n), shuffle=True, random_state=seed % 2**32).split(y))
+    fewest = 2 if hasattr(estimator, "classes_") else 1
+    found = []
+    for train, test in folds[: -(-min(n, ENOUGH) * len(folds) // n)]:
+        columns = y[train].reshape(len(train), -1).T
+        if min(len(np.unique(column[~missing(column)])) for column in columns) < fewest:
+            continue
+        inside, outside = (X.take(part) if isinstance(X, KernelInput) else X[part] for part in (train, test))
+        found.append(HeldOut(test, outside, with_selected(estimator).fit(inside, y[train])))
+    return found
+
+
+class OneTarget:
+    """One of several targets of a fitted estimator."""
+
+    def __init__(self, estimator: Any, target: int) -> None:
+        self.estimator, self.target = estimator, target
+        if hasattr(estimator, "classes_"):
+            self.classes_ = estimator.classes_[target]
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("predict", "predict_proba", "decision_function"):
+            raise AttributeError(name)
+        method = getattr(self.estimator, name)
+
+        def of_target(samples: Any) -> Any:
+            values = method(samples)
+            return values[self.target] if isinstance(values, list) else values[:, self.target]
+
+        return of_target
+
+
 class Calibration:
     """Errors for training graphs of models that were fitted without them.
 
@@ -78,35 +133,25 @@ class Calibration:
     """
 
     def __init__(
-        self, estimator: Any, X: KernelInput | FloatArray, y: npt.NDArray[Any], near: Neighborhood, seed: int
+        self, held_out: Sequence[HeldOut], y: npt.NDArray[Any], classes: Any, near: Neighborhood
     ) -> None:
-        n, classes = len(y), getattr(estimator, "classes_", None)
-        if n < 2:
-            raise GraphError(f"at least two training graphs are needed to calibrate predictions, got {n}")
-        folds = list(KFold(min(FOLDS, n), shuffle=True, random_state=seed % 2**32).split(y))
-        errors, used = np.zeros(n), np.zeros(n, dtype=bool)
-        for train, test in folds[: -(-min(n, ENOUGH) * len(folds) // n)]:
-            if classes is not None and len(np.unique(y[train])) < 2:
-                continue
-            inside, outside = (
-                X.take(part) if isinstance(X, KernelInput) else X[part] for part in (train, test)
-            )
-            used[test] = True
-            fitted = _fixed(estimator).fit(inside, y[train])
+        errors, used, known = np.zeros(len(y)), np.zeros(len(y), dtype=bool), ~missing(y)
+        for test, outside, fitted in held_out:
+            used[test] = known[test]
             if classes is None:
                 errors[test] = np.abs(fitted.predict(outside) - y[test])
             else:
-                own = np.searchsorted(classes, y[test])
+                own = np.searchsorted(classes, np.where(known[test], y[test], classes[0]))
                 values = margins(decision_values(fitted, outside, classes))
                 errors[test] = values[np.arange(len(test)), own]
-        held_out = np.flatnonzero(used)
-        self.errors, self.labels, self.scores = np.zeros(0), np.zeros(0, np.int64), errors[held_out]
+        rows = np.flatnonzero(used)
+        self.errors, self.labels, self.scores = np.zeros(0), np.zeros(0, np.int64), errors[rows]
         if classes is not None:
-            self.labels = np.searchsorted(classes, y[held_out])
+            self.labels = np.searchsorted(classes, y[rows])
         else:
             self.errors = np.where(used, errors, -1)
-            places = near.nearest(near.vectors[held_out], LOCAL + 1)[1]
-            self.scores = np.sort(self.scores / self.spread(places, held_out))
+            places = near.nearest(near.vectors[rows], LOCAL + 1)[1]
+            self.scores = np.sort(self.scores / self.spread(places, rows))
 
     def spread(self, places: IntArray, itself: IntArray | None = None) -> FloatArray:
         """Return the local spread, from the places of the nearest training graphs.
@@ -161,7 +206,7 @@ def decision_values(estimator: Any, samples: Any, labels: Any) -> FloatArray:
     return full
 
 
-def _fixed(estimator: Any) -> Any:
+def with_selected(estimator: Any) -> Any:
     """Return an unfitted estimator with the selected settings."""
     if hasattr(estimator, "fixed"):
         return estimator.fixed()
@@ -173,6 +218,8 @@ class Calibrated:
 
     encoder_: AttributeEncoder
     estimator_: Any
+    classes_: Any
+    calibration_: Any
     seed_: int
     _inputs: Any
     _for_good: Any
@@ -206,6 +253,35 @@ class Calibrated:
         near, _ = self._calibrated()
         values: FloatArray = self._for_good(X, lambda _, batch: near.pvalues(near.around(batch)[0]))
         return values
+
+    def single_targets(self) -> list[Self]:
+        """Return a model for each target, all with the same features.
+
+        Returns
+        -------
+        list of models
+            Copies that predict a single target, or the model itself if it has one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from grnf import GRNFRegressor
+        >>> smiles = ["C" * n for n in range(1, 21)]
+        >>> y = np.column_stack([np.arange(20.0), -np.arange(20.0)])
+        >>> model = GRNFRegressor(32, random_state=0).fit(smiles, y)
+        >>> [one.predict(smiles).shape for one in model.single_targets()]
+        [(20,), (20,)]
+        """
+        if not isinstance(self._calibrated()[1], list):
+            return [self]
+        models = []
+        for estimator, calibration in self._answers():
+            model = copy(self)
+            model.estimator_, model.calibration_ = estimator, calibration
+            if hasattr(estimator, "classes_"):
+                model.classes_ = estimator.classes_
+            models.append(model)
+        return models
 
     def explain(
         self, graph: Any, *, label: Any = None, n_orders: int = 8, random_state: Any = 0
@@ -241,7 +317,7 @@ class Calibrated:
         >>> len(found.nodes), len(found.edges)
         (4, 3)
         >>> total = found.nodes.sum() + found.edges.sum()
-        >>> print(f"{total - (found.prediction - found.reference):.4f}")
+        >>> print(f"{abs(total - (found.prediction - found.reference)):.4f}")
         0.0000
         """
         check_is_fitted(self)
@@ -253,9 +329,15 @@ class Calibrated:
         def inputs(graphs: list[Any]) -> Any:
             return self._inputs(encode(graphs, encoder).batch)
 
+        prediction = self.estimator_.predict(inputs([raw]))
+        if prediction.ndim == 2:
+            raise GraphError(
+                "a model of several targets has no single prediction to explain",
+                cure="Explain the predictions of single_targets()",
+            )
         if classes is None:
             return explanation(lambda g: self.estimator_.predict(inputs(g)), raw, None, n_orders, seed)
-        label = self.estimator_.predict(inputs([raw]))[0] if label is None else label
+        label = prediction[0] if label is None else label
         if label not in classes:
             raise ValueError(f"label must be one of {classes.tolist()}, got {label!r}")
         column = classes.tolist().index(label)
@@ -263,17 +345,37 @@ class Calibrated:
             lambda g: self.estimator_.predict_proba(inputs(g))[:, column], raw, label, n_orders, seed
         )
 
-    def _calibrated(self) -> tuple[Neighborhood, Calibration]:
-        """Return the training graphs as vectors, and the calibration. The first call computes them."""
+    def _calibrated(self) -> tuple[Neighborhood, Any]:
+        """Return the training graphs as vectors, and the calibration. The first call computes them.
+
+        Several targets have a list of calibrations.
+        """
         if not hasattr(self, "calibration_"):
-            samples, labels = self._training
-            if labels.ndim == 2:
-                raise GraphError("a model of several targets cannot be calibrated. Fit one for each target")
+            samples, y = self._training
             near = Neighborhood(samples, self.encoder_, self.seed_)
-            inputs = self._inputs(samples.batch)
-            calibration = Calibration(self.estimator_, inputs, labels, near, self.seed_)
-            self.neighborhood_, self.calibration_ = near, calibration
+            held_out = held_out_models(self.estimator_, self._inputs(samples.batch), y, self.seed_)
+            classes = getattr(self.estimator_, "classes_", None)
+            if y.ndim == 1:
+                self.calibration_ = Calibration(held_out, y, classes, near)
+            else:
+                self.calibration_ = [
+                    Calibration(
+                        [part._replace(estimator=OneTarget(part.estimator, target)) for part in held_out],
+                        column,
+                        None if classes is None else classes[target],
+                        near,
+                    )
+                    for target, column in enumerate(y.T)
+                ]
+            self.neighborhood_ = near
         return self.neighborhood_, self.calibration_
+
+    def _answers(self) -> list[tuple[Any, Calibration]]:
+        """Return the estimator and the calibration of each target."""
+        calibration = self._calibrated()[1]
+        if not isinstance(calibration, list):
+            return [(self.estimator_, calibration)]
+        return [(OneTarget(self.estimator_, target), own) for target, own in enumerate(calibration)]
 
 
 def checked_confidence(confidence: float) -> float:

@@ -327,7 +327,8 @@ def made_model(target: Target, settings: Mapping[str, Any]) -> Any:
     """Return the model for a target: nearest neighbors by default if there are very many classes."""
     estimator = settings["estimator"]
     if estimator == "auto" and target.has_many_classes:
-        estimator = make_pipeline(StandardScaler(), KNeighborsClassifier(weights="distance"))
+        neighbors = KNeighborsClassifier(weights="distance", algorithm="brute")  # a tree cannot be saved
+        estimator = make_pipeline(StandardScaler(), neighbors)
     scoring = settings["scoring"] if target.classes else None
     kind = GRNFClassifier if target.classes else GRNFRegressor
     return kind(**{**settings, "estimator": estimator, "scoring": scoring})

@@ -36,7 +36,7 @@ from grnf._utils.saved import (
 from grnf._version import __version__
 from grnf.collection import vectors_of
 from grnf.errors import GraphError
-from grnf.estimators import GRNF, saved_transformer
+from grnf.estimators import GRNF, JointFeatures, saved_transformer
 from grnf.io.objects import graph_objects, to_raw
 from grnf.io.raw import RawGraph
 from grnf.maps import layout as layouts
@@ -61,6 +61,7 @@ FORMAT = "grnf map"
 VERSION = 3
 SCHEMA = {
     "title": TEXT, "ids": TEXTS, "kinds": TEXTS, "space": OneOf(*SPACES), "transformer": TEXT,
+    "molecules?": TEXTS,
     "columns": [
         {"name": TEXT, "kind": OneOf("category", "number", "text"), "values": [ANY], "meaning": TEXT}
     ],
@@ -121,6 +122,8 @@ class GraphMap:
     mappings : Mappings, optional
         Correspondences of nodes with the nearest graphs, by which the page marks differences.
     why_no_marks : str
+    molecules : tuple of str
+        Options by which ``grnf map`` read molecules ("standardize", "stereo"), and reads new ones.
 
     Examples
     --------
@@ -156,6 +159,7 @@ class GraphMap:
     confidence: float | None = None
     mappings: Mappings | None = None
     why_no_marks: str = ""
+    molecules: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -200,7 +204,7 @@ class GraphMap:
             Name of the file, with the suffix .npz.
         """
         if not hasattr(self.transformer, "to_json"):
-            raise ValueError("only a map made by GRNF can be saved for new graphs")
+            raise ValueError("only a map made by GRNF or JointFeatures can be saved for new graphs")
         head = {
             "format": FORMAT,
             "version": VERSION,
@@ -209,6 +213,7 @@ class GraphMap:
             "kinds": self.drawings.kinds,
             "columns": [asdict(column) for column in self.columns],
             "space": self.space,
+            "molecules": self.molecules,
             "transformer": self.transformer.to_json(),
         }
         arrays = {f.name: getattr(self.drawings, f.name) for f in fields(Drawings) if f.name != "kinds"}
@@ -257,6 +262,7 @@ class GraphMap:
             drawings=Drawings(**arrays, kinds=head["kinds"]),
             transformer=saved_transformer(head["transformer"], f"{os.fspath(path)}: transformer"),
             space=head["space"],
+            molecules=tuple(head.get("molecules", ())),
         )
 
 
@@ -292,12 +298,14 @@ def map_graphs(
         or their numbers.
     columns : mapping from name to sequence, optional
         Further values to color points by, one for each graph.
-    transformer : GRNF, optional
-        Makes the vectors. It is fitted on the graphs if it is not yet.
+    transformer : GRNF or JointFeatures, optional
+        Makes the vectors. It is fitted on the graphs if it is not yet. By default `JointFeatures`, or `GRNF`
+        with a `confidence`.
     layout : {"auto", "tsne", "umap", "pca"}
         "auto" takes t-SNE for up to 5,000 graphs, for more UMAP, or principal axes if it is not installed.
     space : {"plain", "whitened"}
-        Distance for the layout, see `GraphIndex`. The neighbors shown are those under d_P.
+        Distance for the layout, see `GraphIndex`. The neighbors shown are those of plain vectors (d_P for
+        `GRNF`).
     n_neighbors : int, default=6
         Neighbors that are shown with a graph.
     differences : bool, optional
@@ -346,7 +354,8 @@ def map_graphs(
     old = None if onto is None else GraphMap.load(onto)
     if old is not None:
         transformer, space = old.transformer, old.space
-    transformer = GRNF(random_state=seed) if transformer is None else transformer
+    if transformer is None:
+        transformer = JointFeatures(random_state=seed) if confidence is None else GRNF(random_state=seed)
     names, Z = [], np.zeros((0, getattr(transformer, "n_components_", 1)), np.float32)
     if raws:
         ids = guessed_ids(raws) if ids is None else ids
@@ -539,6 +548,7 @@ def _policy(style: str, script: str) -> str:
 
 def _meta(graph_map: GraphMap, columns: list[dict[str, Any]]) -> dict[str, Any]:
     names, confidence = [column["name"] for column in columns], graph_map.confidence
+    estimated = layouts.precision_of(graph_map.transformer) is not None
     return {
         "n": len(graph_map.ids),
         "block": BLOCK,
@@ -548,12 +558,21 @@ def _meta(graph_map: GraphMap, columns: list[dict[str, Any]]) -> dict[str, Any]:
         "texts": [column.name for column in graph_map.columns if column.kind == "text"],
         "k": graph_map.nearest.rows.shape[1],
         "errors": graph_map.nearest.words,
-        "title": "standard errors" if confidence is None else f"{100 * confidence:g} % intervals",
-        "intervals": confidence is not None,
+        "title": _distance_words(graph_map),
+        "bars": 0 if not estimated else 1 if confidence is None else 2,  # none, errors, intervals
         "mappings": graph_map.mappings is not None,
         "noMarks": graph_map.why_no_marks,
         "about": graph_map.about,
     }
+
+
+def _distance_words(graph_map: GraphMap) -> str:
+    """Return what the distances between graphs on the page are."""
+    if layouts.precision_of(graph_map.transformer) is None:
+        return f"distance of {type(graph_map.transformer).__name__}"
+    if graph_map.confidence is None:
+        return "d_P with standard errors"
+    return f"d_P with {100 * graph_map.confidence:g} % intervals"
 
 
 def _parts(graph_map: GraphMap) -> Iterator[tuple[str, str]]:

@@ -714,14 +714,14 @@ async function choose(i) {
   close.addEventListener("click", () => choose(-1));
   const title = element("h2", ids[i]);
   $("chosen").replaceChildren(close, title, pair, kinds);
-  if (hits.length) $("chosen").append(element("h3", `Nearest graphs, d_P with ${meta.title}`), strip);
+  if (hits.length) $("chosen").append(element("h3", `Nearest graphs, ${meta.title}`), strip);
   const most = Math.max(...hits.map(hit => hit.high), 1e-9);
   hits.forEach((hit, j) => {
     const button = element("button", "", {type: "button", title: `${ids[hit.i]}: ${meta.errors}`});
     const bar = element("div", "", {className: "bar"}), range = element("i"), needle = element("b");
     range.style.left = 100 * hit.low / most + "%"; range.style.width = Math.max(1, 100 * (hit.high - hit.low) / most) + "%";
     needle.style.left = 100 * hit.d / most + "%"; bar.append(range, needle);
-    const errors = meta.intervals ? `${length(hit.low)} to ${length(hit.high)}` : `± ${length(hit.high - hit.d)}`;
+    const errors = ["", `± ${length(hit.high - hit.d)}`, `${length(hit.low)} to ${length(hit.high)}`][meta.bars];
     button.append(element("canvas"), element("span", `${j + 1}  ${ids[hit.i]}`), element("span", `d ${length(hit.d)}`), element("span", errors));
     const value = element("span", "", {className: "value"});
     if (color) value.append(spotOf(hex(colorOf(hit.i))), valueText(color, hit.i));

@@ -73,6 +73,7 @@ def follow_graphs(
     follow: bool = False,
     block_size: int = 256,
     idle: Callable[[], None] | None = None,
+    **options: Any,
 ) -> Iterator[tuple[list[RawGraph | BadGraph], Position]]:
     """Yield the graphs of a file and the position after them, then those that are added.
 
@@ -92,6 +93,8 @@ def follow_graphs(
         Graphs that are yielded at once, at most.
     idle : callable, optional
         Called before each wait.
+    **options
+        Options of the reader of the format.
 
     Examples
     --------
@@ -110,7 +113,7 @@ def follow_graphs(
     with _open_at(path, position, title) as file:
         for lines, reached in _blocks(file, position, follow, block_size, title, idle):
             source = _Lines(title, lines, reached.line - len(lines))
-            items = FORMATS[format].reader(source, on_error="yield")
+            items = FORMATS[format].reader(source, on_error="yield", **options)
             yield [graph for item in items for graph in _graphs_of(item)], reached
 
 

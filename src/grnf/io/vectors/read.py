@@ -184,6 +184,16 @@ def describe_vectors(path: str | os.PathLike[str]) -> dict[str, Any]:
     return report
 
 
+def molecule_options(settings: Path) -> list[str] | None:
+    """Return the options by which molecules were read for vectors, from their settings, or None."""
+    made = parse_json(settings.read_bytes(), settings) if settings.exists() else {}
+    if "run" not in made:
+        return None
+    validate(made, {"run": {"input": {"options": OBJECT}}}, settings)
+    options = made["run"]["input"]["options"]
+    return [name for name in ("standardize", "stereo") if options.get(name) is True]
+
+
 def _read_shards(folder: Path) -> Vectors:
     """Read all shards, one after the other, into one array."""
     sizes = [(record["rows"], folder / record["file"]) for record in read_manifest(folder)["shards"]]
