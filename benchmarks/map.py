@@ -28,7 +28,7 @@ from measure import DATA, compare, store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import grnf
-from grnf.datasets import make_sbm
+from grnf.datasets import make_delaunay, make_sbm
 from grnf.maps.drawings import spring_positions
 from map_pages import large_map, meta_of
 
@@ -154,11 +154,10 @@ def pictures(browser, folder):
         title="ESOL: 1,128 molecules by solubility",
         random_state=0,
     )
-    graphs, y = make_sbm(150, random_state=0)
-    names = [("one community", "two communities")[label] for label in y]
-    networks = grnf.map_graphs(
-        graphs, names, n_neighbors=3, title="150 networks of two kinds", random_state=0
-    )
+    graphs, y = make_delaunay(300, random_state=0)
+    names = [("seed points", "moved seed points")[label] for label in y]
+    title = "300 Delaunay triangulations of two kinds"
+    networks = grnf.map_graphs(graphs, names, n_neighbors=3, positions="x", title=title, random_state=0)
     wide, phone = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
     oxazepam = next(i for i, row in enumerate(rows) if row["Compound ID"] == "Oxazepam")
     for name, made, size, theme, color, layers, chosen in (

@@ -1,5 +1,6 @@
-"""The tables about speed, search, duplicates and intervals in the documentation, from stored results."""
+"""The tables of the documentation about speed, search, duplicates, intervals and failures, from results."""
 
+import json
 import sys
 
 from measure import ROOT, stored
@@ -217,6 +218,46 @@ def copies():
     ]
 
 
+def failures():
+    """The counts of `make faults`, `make fuzz` and `make soak`."""
+    faults, fuzz, soak = (stored(name) for name in ("faults", "fuzz", "soak"))
+    kills = json.loads((ROOT / "experiments" / "results" / "kills.json").read_text())["results"]
+    done = {name: part["done"] for name, part in soak["parts"].items()}
+    growth = max(
+        part["megabytes"]["at_the_end"] - part["megabytes"]["at_a_tenth"] for part in soak["parts"].values()
+    )
+    rows = {
+        "`make faults`": (
+            "`benchmarks/results/faults.json`",
+            f"{faults['faults']:,} faults in {len(faults['commands'])} commands",
+            f"{faults['problems']} problems",
+        ),
+        "`make fuzz`": (
+            "`benchmarks/results/fuzz.json`",
+            (
+                f"{sum(fuzz['cases'].values()):,} cases of {len(fuzz['cases'])} kinds in "
+                f"{60 * fuzz['cpu_hours']:.1f} CPU minutes"
+            ),
+            f"{fuzz['last_run']['problems']} problems in the last {fuzz['last_run']['cases']:,} cases",
+        ),
+        "`make soak`": (
+            "`benchmarks/results/soak.json`",
+            (
+                f"{done['embed']:,} graphs, {done['transforms']:,} transforms, {done['updates']:,} updates, "
+                f"{done['threads']['threads']} threads"
+            ),
+            f"results equal, memory grew by at most {growth:.1f} MB",
+        ),
+        "`python -m experiments kills`": (
+            "`experiments/results/kills.json`",
+            f"{kills['kills']} kills",
+            f"{kills['lost']} shards lost",
+        ),
+    }
+    lines = [f"| {command} | {' | '.join(cells)} |" for command, cells in rows.items()]
+    return ["| command | stored in | run | result |", "|---|---|---|---|", *lines]
+
+
 PLACES = {
     "benchmarks": speed,
     "exact-speed": exact,
@@ -225,6 +266,7 @@ PLACES = {
     "search": search,
     "duplicates": duplicates,
     "copies": copies,
+    "failures": failures,
 }
 """Mark in the documentation -> the lines between."""
 

@@ -40,7 +40,7 @@ except SystemExit:
 def test_the_package_is_a_program_too():
     command = [sys.executable, "-m", "grnf"]
     result = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60)
-    assert (result.returncode, result.stdout[:7]) == (0, "grnf 0.")
+    assert (result.returncode, result.stdout[:7]) == (0, "grnf 1.")
     result = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, timeout=60)
     assert (result.returncode, "embed" in result.stdout) == (0, True), result.stderr
 

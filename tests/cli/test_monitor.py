@@ -217,7 +217,7 @@ def test_files_that_changed_are_refused(call, graphs, tmp_path):
     assert (done.returncode, "belongs to a run with alpha None, not 0.2" in done.stderr) == (1, True)
     stream.write_bytes(b"".join(lines[:9]) + lines[9][:-1] + b"x\n")
     done = call(*arguments)
-    assert (done.returncode, "line 10 was read before it was whole" in done.stderr) == (1, True)
+    assert (done.returncode, "line 10: the line was read before it was complete" in done.stderr) == (1, True)
     stream.write_bytes(b"".join(lines[10:40]))
     done = call(*arguments)
     assert (done.returncode, "is not the file that was read before" in done.stderr) == (1, True)
@@ -238,7 +238,7 @@ def test_files_that_changed_are_refused(call, graphs, tmp_path):
         (["usual.s6", "-"], 2, "Name its format"),
         (["usual.s6", "nowhere.s6"], 1, "nowhere.s6 does not exist"),
         (["nowhere.s6", "stream.s6"], 1, "nowhere.s6 does not exist"),
-        (["few.s6", "stream.s6"], 1, "the reference has 3 graphs"),
+        (["few.s6", "stream.s6"], 1, "got a reference of 3 graphs"),
         (["usual.s6", "stream.s6", "-o", "usual.s6"], 2, "is an input of this command"),
         (["usual.s6", "bad.s6", "--on-error", "raise"], 1, "bad.s6, line 1"),
     ],

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from grnf.engine.arcs import owners, without_reverses
+from grnf.engine.arcs import without_reverses
 
 
 def kept_once(n_nodes, arcs, values=None):
@@ -77,13 +77,3 @@ def test_many_graphs_each_by_itself(drawn):
         assert some[np.array(kept[g], int) - first].tolist() == edges[g]
         assert directed[g] == (len(edges[g]) == len(some)) or (some[:, 0] == some[:, 1]).all()
         first += len(some)
-
-
-def test_owners_name_the_first_arc_that_is_wrong():
-    number, graph = np.array([0, 0, 1, 1]), np.empty(3, np.int64)
-    assert owners(number, np.array([0, 2, 3]), np.array([1, 3, 2]), graph) == (-1, True)
-    assert graph.tolist() == [0, 1, 1]
-    assert owners(number, np.array([2, 0, 3]), np.array([3, 1, 2]), graph) == (-1, False)
-    assert owners(number, np.array([0, 1, 3]), np.array([1, 2, 2]), graph)[0] == 1
-    assert owners(number, np.array([0, 2, 4]), np.array([1, 3, 2]), graph)[0] == 2
-    assert owners(number, np.array([-1, 2, 3]), np.array([1, 3, 2]), graph)[0] == 0

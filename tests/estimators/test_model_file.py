@@ -225,7 +225,9 @@ def test_hostile_files(regressor, tmp_path):
             rewritten(path, other, with_array(number, npy(changed)))
             message = None
             try:  # some changes do no harm
-                GRNFRegressor.load(other).predict_interval(RAWS[:2])
+                loaded = GRNFRegressor.load(other)
+                loaded.predict_interval(RAWS[:2])
+                loaded.applicability(RAWS[:2])
             except GraphError as error:
                 message = str(error)
             assert message is None or "x.grnf" in message
@@ -242,6 +244,8 @@ def test_hostile_files(regressor, tmp_path):
     refused(text(b'"KernelRegressor"', b'"Popen"'))
     refused(text(b'"class": "GRNFRegressor"', b'"class": "Popen"'), "must be")
     refused(text(b'"seed": 0', b'"seed": "x"'), "seed must be")
+    refused(text(b'"on_error": "raise"', b'"on_error": "x"'), "x.grnf: .*on_error must be")
+    refused(text(b"grnf-views", b"other"), "x.grnf, .* is not saved feature views")
     with zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model.json", b" " * 10_000_000)
     with pytest.raises(GraphError, match="larger than the file"):

@@ -46,7 +46,7 @@ def stored():
         """Return stored results; the JSON is plain, and figure and tables need nothing else."""
         outcome = json.loads((study.output / f"{name}.json").read_text())
         assert outcome["experiment"] == name
-        assert outcome["made_with"].startswith("grnf 0.")
+        assert outcome["made_with"].startswith("grnf 1.")
         assert {"seed": 0, "quick": True}.items() <= outcome["settings"].items()
         module = module_of(name)
         for table in module.tables(outcome["results"]):

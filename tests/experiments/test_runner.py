@@ -129,7 +129,7 @@ def test_every_experiment_is_stored():
 def test_results_are_stored_and_their_tables_are_in_the_documentation(name):
     outcome = stored(name)
     assert outcome["experiment"] == name
-    assert outcome["made_with"].startswith("grnf 0.")
+    assert outcome["made_with"].startswith(("grnf 0.", "grnf 1."))
     assert not outcome["settings"]["quick"]
     assert module_of(name).tables(outcome["results"])
     text = documents()

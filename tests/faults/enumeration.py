@@ -276,7 +276,7 @@ def enumerate_case(name, kinds=KINDS, step=1):
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         faults = Enumeration(CASES[name], folder)
         for kind in kinds:
-            for n in faults.numbers(kind)[::step]:
+            for n in faults.numbers(kind)[::-step]:  # the end of the run is always among them
                 counts[kind] += 1
                 problem = faults.problem(kind, n)
                 if problem is not None:

@@ -12,6 +12,7 @@ from optional import require
 
 require("pyarrow")
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 DEFECTS = {"lost data": "sync", "lost names": "sync_folder", "kill": "remove_abandoned"}
 """Kinds of faults, and the function of grnf._utils.files without which they do harm."""
 PLANT = f"""
@@ -32,8 +33,21 @@ print(json.dumps(found))
 """
 
 
-def run(*command):
-    return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=500)
+def run(*command, cwd=None):
+    return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=500, cwd=cwd)
+
+
+def test_the_page_about_guarantees_has_the_stored_counts():
+    result = run("-c", "import table; print('\\n'.join(table.failures()))", cwd=ROOT / "benchmarks")
+    assert result.stdout.count("make") == 3, result.stderr
+    assert result.stdout in (ROOT / "docs" / "explanation" / "guarantees.md").read_text()
+
+
+def test_every_command_that_writes_is_enumerated():
+    program = "import enumeration as e; from grnf.cli.app import app; from typer.main import get_command; "
+    program += "print(*{*get_command(app).commands} - {each.arguments[0] for each in e.CASES.values()})"
+    result = run("-c", program, cwd=HERE)
+    assert set(result.stdout.split()) == {"demo", "dimension", "info"}, result.stderr
 
 
 @pytest.mark.slow

@@ -360,7 +360,7 @@ def run_from_shell():
     arguments = parser.parse_args()
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     results = {"command": "make fuzz", "cpu_hours": 0.0, "cases": {}, "cpu_hours_by_version": {}} | results
-    found = []
+    before, found = sum(results["cases"].values()), []
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.environ["HOME"] = folder
@@ -383,11 +383,12 @@ def run_from_shell():
         os.chdir("/")
     spent = os.times()
     hours = (spent.children_user + spent.children_system) / 3600
+    cases = sum(results["cases"].values())
+    results["last_run"] = {"cases": cases - before, "problems": len(found)}
     results["cpu_hours"] = round(results["cpu_hours"] + hours, 3)
     by_version = results["cpu_hours_by_version"]
     by_version[__version__] = round(by_version.get(__version__, 0.0) + hours, 3)
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")
-    cases = sum(results["cases"].values())
     print(f"{cases} cases in {results['cpu_hours']} CPU hours so far, {len(found)} problems now")
     sys.exit(bool(found))
 

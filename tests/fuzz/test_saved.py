@@ -161,6 +161,10 @@ def test_damaged_vectors(tmp_path):
             with pytest.raises(GraphError, match=path.name):
                 load()
             path.write_bytes(valid)
+    path = tmp_path / "z.npy"
+    cut(path, b"(10, 8), }" + b" " * 21, b"(10, 8%s), }" % (b"0" * 21))
+    with pytest.raises(GraphError, match=r"z\.npy"):
+        read_vectors(path)
     path = tmp_path / "z.parquet"
     valid = path.read_bytes()
     for start in range(4, len(valid) - 8, 41):

@@ -8,8 +8,8 @@ from optional import require
 torch = require("torch")
 
 from grnf.activations import ACTIVATIONS  # noqa: E402
-from grnf.engine import costs, sorting  # noqa: E402
-from grnf.nn import GRNFLayer  # noqa: E402
+from grnf.engine import costs, plan, sorting  # noqa: E402
+from grnf.nn import GRNFLayer, sums  # noqa: E402
 from nn.layers import COMPILED, batch_of, some_graphs  # noqa: E402
 from random_graphs import random_graph  # noqa: E402
 
@@ -31,7 +31,7 @@ KERNELS = [
     *COMPILED,
     *(
         pytest.param(k, name, marks=pytest.mark.slow)
-        for k in (2, 3)
+        for k in (2, 3, 4)
         for name in ACTIVATIONS
         if (k, name) not in COMPILED
     ),
@@ -127,6 +127,21 @@ def test_sorting_with_ties(name):
     by_a, by_b = sorting.pair_masses((0,) * activation.code, a, b, weight)
     np.testing.assert_allclose(by_a, (weight[None, :, None] * derivative).sum(1))
     np.testing.assert_allclose(by_b, (weight[:, None, None] * derivative).sum(0))
+
+
+@pytest.mark.parametrize("of_x", [False, True])
+def test_the_way_back_reuses_the_statistics(of_x, monkeypatch):
+    made, statistics = [], plan.statistics
+    monkeypatch.setattr(plan, "statistics", lambda *given: made.append(given) or statistics(*given))
+    x, edge_index, edge_attr, batch, n_graphs = inputs()
+    layer = GRNFLayer(1, 6, 1, random_state=0, trainable=True, dtype=torch.float64)
+    z = layer(x.requires_grad_(of_x), edge_index, edge_attr.detach(), batch, n_graphs)
+    forward = len(made)
+    first, again = (torch.autograd.grad(z.sum(), layer.theta_2, retain_graph=True)[0] for _ in range(2))
+    assert 0 < forward == len(made)
+    assert first.any()
+    assert torch.equal(first, again)
+    assert not sums._held
 
 
 def test_unused_gradients_are_not_computed():

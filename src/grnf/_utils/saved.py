@@ -35,7 +35,7 @@ CURE = "The file is damaged or was changed"
 LONGEST_VALUE = 60
 DAMAGE = (
     ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError, NotImplementedError,
-    SyntaxError, tokenize.TokenError,
+    SyntaxError, tokenize.TokenError, OverflowError,
 )  # fmt: skip
 """What numpy raises for damaged .npy and .npz files."""
 

@@ -7,24 +7,7 @@ import numpy as np
 from grnf._utils.jit import compiled, inner
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["owners", "without_reverses"]
-
-
-@compiled
-def owners(number: IntArray, tails: IntArray, heads: IntArray, graph: IntArray) -> tuple[int, bool]:
-    """Write the graph of each arc. `number` is that of each node.
-
-    Returns the first arc that names no node or joins two graphs, or -1, and whether arcs are sorted by graph.
-    """
-    n, in_order = len(number), True
-    for e in range(len(tails)):
-        i, j = tails[e], heads[e]
-        if i < 0 or j < 0 or i >= n or j >= n or number[i] != number[j]:
-            return e, in_order
-        graph[e] = number[i]
-        if e and graph[e] < graph[e - 1]:
-            in_order = False
-    return -1, in_order
+__all__ = ["without_reverses"]
 
 
 @compiled

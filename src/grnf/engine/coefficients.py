@@ -122,20 +122,20 @@ def theta_gradients(
         d = np.zeros(group.theta.shape)
         out = OrderDraw(group.k, group.features, d, group.channels, group.hidden_channels)  # views of d
         m, F_h = len(group.features), group.hidden_channels
+        theta = np.zeros((out.equivariant.shape[1], group.channels, F_h, m))
         for index, (pi, B) in enumerate(_partitions(group.k)):
-            mapping = slot_map(pi, basis)
             own = slice(starts[B], starts[B] + m * F_h)
             starts[B] += m * F_h
-            form = np.zeros((3, mapping.matrices.shape[1], group.channels, m * F_h))
-            for place in _places(B, node_width, group.channels, directed):
-                source = getattr(gradients[B], place.array)[:, place.slot, place.columns, own]
-                form[:, place.row, place.channels] += source
-            theta = np.einsum(
-                "usc,usfhm->mchf", mapping.matrices, form.reshape(*form.shape[:3], F_h, m), optimize=True
-            )
-            out.equivariant[:, mapping.columns] += theta
+            for place, channels, basis_elements, factors in _terms(
+                pi, node_width, group.channels, directed, basis
+            ):
+                array, power, slot, columns = place
+                source = getattr(gradients[B], array)[power, slot, columns, own].reshape(-1, F_h, m)
+                for element, factor in zip(basis_elements, factors, strict=True):
+                    theta[element, channels] += factor * source
             out.equivariant_bias[:, index] += gradients[B].bias[own].reshape(F_h, m).T
             out.invariant[:, index] += gradients[B].head[own].reshape(F_h, m).T
+        out.equivariant[:] = theta.transpose(3, 0, 2, 1)
         result.append(d)
     return result
 

@@ -15,7 +15,7 @@ import numpy as np
 from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.counting import integers_below
-from grnf.engine.projection import Gradients, Tape, finish_tape, start_tape
+from grnf.engine.projection import Gradients, Tape, finish_tape, finish_tile, start_tape, start_tile
 from grnf.engine.rows import (
     RAMP,
     RELU,
@@ -29,7 +29,7 @@ from grnf.engine.rows import (
 )
 from grnf.engine.schedule import GRAPHS, NODES, TILE, fitting_tile
 from grnf.engine.sorting import pair_masses, pair_sums, pair_sums_of_columns, transpose
-from grnf.engine.statistics import Neighbors, Statistics, neighbors
+from grnf.engine.statistics import Neighbors, Statistics
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -165,22 +165,37 @@ def node_sum_gradients(
     out: Gradients,
 ) -> None:
     """Add the derivatives of u U_1 of these graphs, given those of all features, d_out[g]."""
-    derivative = np.empty(tile, c.bias.dtype)
-    for g in graphs:
-        weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
-        for start in range(0, len(c.bias), tile):
-            tape = start_tape(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
+    dtype = c.bias.dtype
+    derivative, zero = np.empty(tile, dtype), dtype.type(0)
+    for start in range(0, len(c.bias), tile):
+        part = start_tile(c, start, min(start + tile, len(c.bias)))
+        partial = np.zeros(len(part.matrices.bias), dtype)
+        for g in graphs:
+            weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
+            tape = start_tape(part, s, near, c, scale[g], g, d_out, out)
+            dU = tape.dU
             for i in range(len(weight)):
-                row, d = tape.nodes[0, i], tape.d_nodes[0, i]
-                activate_with_derivative(rho, row, derivative[: len(row)])
-                for h in range(len(row)):
-                    tape.U[h] += weight[i] * row[h]
-                    d[h] = weight[i] * derivative[h] * tape.dU[h]
-            finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
+                row, d, w = tape.nodes[0, i], tape.d_nodes[0, i], weight[i]
+                if len(rho) == RELU:
+                    for h in range(len(row)):
+                        partial[h] += w * max(row[h], zero)
+                        d[h] = w * dU[h] if row[h] > zero else zero
+                else:
+                    activate_with_derivative(rho, row, derivative[: len(row)])
+                    for h in range(len(row)):
+                        partial[h] += w * row[h]
+                        d[h] = w * derivative[h] * dU[h]
+                if (i + 1) % NODES == 0 or i + 1 == len(weight):
+                    for h in range(len(row)):
+                        tape.U[h] += partial[h]
+                        partial[h] = 0
+            finish_tape(part, s, near, c, g, tape, d_out, out)
+        finish_tile(part, out)
 
 
 def node_and_pair_sums(
     s: Statistics,
+    edges: Neighbors | None,
     c1: Coefficients,
     c2: Coefficients | None,
     rho: ActivationCode,
@@ -194,7 +209,6 @@ def node_and_pair_sums(
     U_2 of `large` graphs is left out, and of all of them if it has no channels.
     """
     nodes, U = (s.nodes, s.node_ptr, s.node_weight, s.totals), np.empty(TILE)
-    edges = None if c2 is None else neighbors(s, left_out=large)
     left_out, tile = large | (s.sizes < 2), TILE
     if not large.all():
         tile = fitting_tile(TILE, 2 * int(np.diff(s.node_ptr)[~large].max()), c1.bias.itemsize)
@@ -305,17 +319,11 @@ def _add_pairs(
     n, width = len(weight), len(U)
     partial, row = scratch[0], scratch[1]
     everyone = integers_below(n)
-    free = np.empty((n, n), a.dtype)  # numbers of pairs without an edge
+    free = _pairs_without_edge(weight, ptr, node, entry_weight, first)
     total = 0.0
     for i in range(n):
         total += weight[i]
     others = a.dtype.type(total - 1)
-    for i in range(n):
-        for j in range(n):
-            free[i, j] = weight[i] * weight[j]
-        free[i, i] -= weight[i]
-        for entry in range(ptr[first + i], ptr[first + i + 1]):
-            free[i, node[entry]] -= entry_weight[entry]
     for i in range(0, n, 2):
         if len(rho) == RELU:
             k = min(i + 1, n - 1)
@@ -339,6 +347,22 @@ def _add_pairs(
                 entry = end
         for h in range(width):
             U[h] += partial[h]
+
+
+@inner
+def _pairs_without_edge(
+    weight: FloatArray, ptr: IntArray, node: IntArray, entry_weight: FloatArray, first: int
+) -> FloatArray:
+    """Return how many ordered pairs without an edge each pair of rows stands for."""
+    n = len(weight)
+    free = np.empty((n, n), weight.dtype)
+    for i in range(n):
+        for j in range(n):
+            free[i, j] = weight[i] * weight[j]
+        free[i, i] -= weight[i]
+        for entry in range(ptr[first + i], ptr[first + i + 1]):
+            free[i, node[entry]] -= entry_weight[entry]
+    return free
 
 
 @inner
@@ -428,14 +452,86 @@ def pair_sum_gradients(
     out: Gradients,
 ) -> None:
     """Add the derivatives of u^2 U_2 of these graphs, given those of all features, d_out[g]."""
-    for g in graphs:
-        if s.sizes[g] < 2:
-            continue
-        weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
-        for start in range(0, len(c.bias), tile):
-            tape = start_tape(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
-            _add_pair_gradients(rho, near, s.node_ptr[g], weight, tape)
-            finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
+    for start in range(0, len(c.bias), tile):
+        part = start_tile(c, start, min(start + tile, len(c.bias)))
+        for g in graphs:
+            if s.sizes[g] < 2:
+                continue
+            weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
+            tape = start_tape(part, s, near, c, scale[g], g, d_out, out)
+            if len(rho) == RELU:
+                _add_relu_gradients(near, s.node_ptr[g], weight, tape)
+            else:
+                _add_pair_gradients(rho, near, s.node_ptr[g], weight, tape)
+            finish_tape(part, s, near, c, g, tape, d_out, out)
+        finish_tile(part, out)
+
+
+@inner
+def _add_relu_gradients(near: Neighbors, first: int, weight: FloatArray, tape: Tape) -> None:
+    """Add U_2 of the ReLU and the derivatives of its rows.
+
+    Since relu(t) = t relu'(t), both follow from the number of pairs with t > 0 that each row is in.
+    """
+    a, b, da, db = tape.nodes[0], tape.nodes[1], tape.d_nodes[0], tape.d_nodes[1]
+    zero = a.dtype.type(0)
+    free = _pairs_without_edge(weight, near.ptr, near.node, near.weight, first)
+    for i in range(0, len(weight), 2):
+        _count_rows(a, b, free, i, da, db)
+    for i in range(len(weight)):
+        for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
+            j, value, w = near.node[entry], near.value[entry], near.weight[entry]
+            edge, d_edge = tape.edges[0, value], tape.d_edges[0, value]
+            for h in range(len(edge)):
+                count = w if a[i, h] + b[j, h] + edge[h] > zero else zero
+                da[i, h] += count
+                db[j, h] += count
+                d_edge[h] += count
+    partial = np.zeros(len(tape.U), a.dtype)
+    for rows, d_rows in ((a, da), (b, db), (tape.edges[0], tape.d_edges[0])):
+        for i in range(len(rows)):
+            row, d = rows[i], d_rows[i]
+            for h in range(len(partial)):
+                partial[h] += row[h] * d[h]
+                d[h] *= tape.dU[h]
+    for h in range(len(partial)):
+        tape.U[h] += partial[h]
+
+
+@inner
+def _count_rows(
+    a: FloatArray, b: FloatArray, weight: FloatArray, i: int, da: FloatArray, db: FloatArray
+) -> None:
+    """Add w_kj if a_k + b_j > 0 to da_k and db_j for k = i, i + 1: two rows against four at a time."""
+    n, k, zero = len(weight), min(i + 1, len(weight) - 1), weight.dtype.type(0)
+    once = weight.dtype.type(k - i)  # 0 if there is no second row
+    j = 0
+    while j + 4 <= n:
+        w0, w1, w2, w3 = weight[i, j], weight[i, j + 1], weight[i, j + 2], weight[i, j + 3]
+        v0, v1 = once * weight[k, j], once * weight[k, j + 1]
+        v2, v3 = once * weight[k, j + 2], once * weight[k, j + 3]
+        for h in range(a.shape[1]):
+            x, y = a[i, h], a[k, h]
+            b0, b1, b2, b3 = b[j, h], b[j + 1, h], b[j + 2, h], b[j + 3, h]
+            c0, c1 = w0 if x + b0 > zero else zero, w1 if x + b1 > zero else zero
+            c2, c3 = w2 if x + b2 > zero else zero, w3 if x + b3 > zero else zero
+            e0, e1 = v0 if y + b0 > zero else zero, v1 if y + b1 > zero else zero
+            e2, e3 = v2 if y + b2 > zero else zero, v3 if y + b3 > zero else zero
+            da[i, h] += (c0 + c1) + (c2 + c3)
+            da[k, h] += (e0 + e1) + (e2 + e3)
+            db[j, h] += c0 + e0
+            db[j + 1, h] += c1 + e1
+            db[j + 2, h] += c2 + e2
+            db[j + 3, h] += c3 + e3
+        j += 4
+    while j < n:
+        w0, v0 = weight[i, j], once * weight[k, j]
+        for h in range(a.shape[1]):
+            c0, e0 = w0 if a[i, h] + b[j, h] > zero else zero, v0 if a[k, h] + b[j, h] > zero else zero
+            da[i, h] += c0
+            da[k, h] += e0
+            db[j, h] += c0 + e0
+        j += 1
 
 
 @compiled
@@ -587,10 +683,12 @@ def sorted_pair_sum_gradients(
     """Add the derivatives of u^2 U_2 of a graph, given those of all features, d_out[graph]."""
     weight = s.node_weight[s.node_ptr[graph] : s.node_ptr[graph + 1]]
     for start in range(0, len(c.bias), tile):
-        tape = start_tape(s, near, c, scale[graph], graph, start, min(start + tile, len(c.bias)), d_out)
+        part = start_tile(c, start, min(start + tile, len(c.bias)))
+        tape = start_tape(part, s, near, c, scale[graph], graph, d_out, out)
         tape.U[:] += pair_sums(rho, tape.nodes[0], tape.nodes[1], weight)
         masses = pair_masses(rho, tape.nodes[0], tape.nodes[1], weight)
         for d, mass in zip(tape.d_nodes, masses, strict=True):
             d += weight[:, np.newaxis] * mass * tape.dU
         _add_pair_gradients(rho, near, s.node_ptr[graph], weight, tape, corrects=True)
-        finish_tape(s, near, c, scale[graph], graph, start, tape, d_out, out)
+        finish_tape(part, s, near, c, graph, tape, d_out, out)
+        finish_tile(part, out)

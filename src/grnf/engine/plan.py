@@ -15,7 +15,8 @@ and the same for derivatives, which are never taken by sorting from B = 3 on.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,10 +59,28 @@ from grnf.graphs import GraphBatch, edge_channels
 from grnf.law.parameters import Draw, OrderDraw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Engine", "place", "place_outputs"]
+__all__ = ["Engine", "Prepared", "place", "place_outputs"]
 
 ChannelsOf = Callable[[bool], Channels]
 """The channels for directed or for undirected graphs."""
+
+
+@dataclass
+class Prepared:
+    """What the sums of a piece and their derivatives share: statistics, also with equal nodes grouped.
+
+    Neighbors of the latter are listed when they are first asked for, except for `large` graphs, whose pairs
+    are sorted.
+    """
+
+    rows: Statistics
+    few: Statistics
+    large: BoolArray
+
+    @cached_property
+    def near(self) -> Neighbors:
+        """The neighbors of all rows of `few`."""
+        return neighbors(self.few, left_out=self.large)
 
 
 class Engine(NamedTuple):
@@ -100,30 +119,36 @@ class Engine(NamedTuple):
             out[piece.members[:, np.newaxis], by_direction[False].columns] = sums
         return out
 
-    def piece_sums(self, batch: GraphBatch, piece: Piece, channels_of: ChannelsOf) -> FloatArray:
+    def prepare(self, batch: GraphBatch, piece: Piece) -> Prepared:
+        """Compute the statistics of a piece."""
+        s = folded(statistics(self._graphs(batch, piece), piece.directed))
+        few = grouped(s, self._bits) if self.group and self.activation.code is not None else s
+        return Prepared(s, few, self.linear & (np.diff(few.node_ptr) >= costs.SORTED_FROM))
+
+    def piece_sums(
+        self, batch: GraphBatch, piece: Piece, channels_of: ChannelsOf, prepared: Prepared | None = None
+    ) -> FloatArray:
         """Return the sums before rho_i of the graphs of a piece: shape (n_members, M), float64.
 
         Column i belongs to the feature channels.columns[i]: those of the same order are consecutive.
         """
-        s = statistics(self._graphs(batch, piece), piece.directed)
-        if piece.directed:
-            s = folded(s)
-        given, scale = channels_of(s.directed), self._scale(s.sizes)
+        of = prepared or self.prepare(batch, piece)
+        given, scale = channels_of(of.rows.directed), self._scale(of.rows.sizes)
         by_slots = given.by_slots
         sums = np.empty((len(scale), len(given.bias)))
         if self.activation.code is None:
             sums[:] = given.bias
-            add_sums_in_numpy(s, neighbors(s), by_slots, self.activation.function, scale, sums)
+            add_sums_in_numpy(of.rows, of.near, by_slots, self.activation.function, scale, sums)
             return sums
-        few = grouped(s, self._bits) if self.group else s
-        if max(by_slots) < 3:
-            s = few  # what it was is let go: memory that is used again at once need not be fetched again
-        large = self.linear & (np.diff(few.node_ptr) >= costs.SORTED_FROM)
-        node_and_pair_sums(few, by_slots[1], by_slots.get(2), self._rho, large, scale, given.bias, sums)
-        if 2 in by_slots:
-            self._sorted_pairs(few, by_slots[2], scale, np.flatnonzero(large), sums)
+        if prepared is None and max(by_slots) < 3:
+            of.rows = of.few  # what it was is let go: memory that is used again at once need not be fetched
+        c2 = by_slots.get(2)
+        near = None if c2 is None else of.near
+        node_and_pair_sums(of.few, near, by_slots[1], c2, self._rho, of.large, scale, given.bias, sums)
+        if c2 is not None:
+            self._sorted_pairs(of.few, c2, scale, np.flatnonzero(of.large), sums)
         if max(by_slots) > 2:
-            self._higher(s, by_slots, scale, sums)
+            self._higher(of.rows, by_slots, scale, sums)
         return sums
 
     def piece_gradients(
@@ -136,20 +161,24 @@ class Engine(NamedTuple):
         d_node_attr: FloatArray | None = None,
         d_edge_attr: FloatArray | None = None,
         of_coefficients: bool = False,
+        prepared: Prepared | None = None,
     ) -> tuple[bool, dict[int, Coefficients]]:
         """Go back: from the derivatives of the sums, shape (n_members, M) in the order of their columns.
 
         Adds to those of the attributes that are given, and returns those of the coefficients, with whether
-        they are of the channels for directed graphs.
+        they are of the channels for directed graphs. What was `prepared` for the sums serves again, except
+        for derivatives of edges, which need both arcs of each.
         """
-        s = statistics(self._graphs(batch, piece), piece.directed)
-        s = s if d_edge_attr is not None else folded(s)
-        given, scale = channels_of(s.directed), self._scale(s.sizes)
         of_statistics = d_node_attr is not None
         group = self.group and not of_statistics  # equal nodes differ in their derivatives
-        few = grouped(s, self._bits) if group else s
         searched = VALUES_SEARCHED if d_edge_attr is None else 0
-        near = neighbors(few, searched)
+        if searched:
+            of = prepared or self.prepare(batch, piece)
+            s, few = of.rows, of.few if group else of.rows
+        else:
+            s = few = statistics(self._graphs(batch, piece), piece.directed)
+        near = of.near if searched and few is of.few and not of.large.any() else neighbors(few, searched)
+        given, scale = channels_of(s.directed), self._scale(s.sizes)
         d = few.nodes, near.values, few.totals
         d_nodes, d_values, d_totals = (np.zeros_like(array) for array in d)
         result = {}

@@ -13,11 +13,23 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.rows import evaluate, project, set_evaluated
+from grnf.engine.rows import add_transposed_product, project, set_evaluated
 from grnf.engine.statistics import Neighbors, Statistics
 from grnf.typing import FloatArray
 
-__all__ = ["Gradients", "Matrices", "Tape", "finish_tape", "matrices", "projection_of", "start_tape", "terms"]
+__all__ = [
+    "Gradients",
+    "Matrices",
+    "Tape",
+    "Tile",
+    "finish_tape",
+    "finish_tile",
+    "matrices",
+    "projection_of",
+    "start_tape",
+    "start_tile",
+    "terms",
+]
 
 
 class Matrices(NamedTuple):
@@ -44,6 +56,18 @@ class Gradients(NamedTuple):
     of_coefficients: bool
 
 
+class Tile(NamedTuple):
+    """Channels from `start` on, for graphs with the same u: coefficients, and the sums of their derivatives.
+
+    u is one number, NaN before the first graph.
+    """
+
+    start: int
+    u: FloatArray
+    matrices: Matrices
+    derivatives: Matrices
+
+
 class Tape(NamedTuple):
     """A tile of a graph on its way back: rows, the sum U, its derivative, and those of the rows."""
 
@@ -66,20 +90,34 @@ def terms(
 @inner
 def matrices(c: Coefficients, u: float, start: int, stop: int) -> Matrices:
     """Return the coefficients of a tile for graphs of equal size."""
-    dtype, width = c.bias.dtype, stop - start
-    result = Matrices(
-        np.empty((c.nodes.shape[1], c.nodes.shape[2], width), dtype),
-        np.empty((c.pairs.shape[1], c.pairs.shape[2], width), dtype),
-        np.empty((c.totals.shape[1], c.totals.shape[2], width), dtype),
-        c.bias[start:stop],
-    )
-    for p in range(len(result.nodes)):
-        set_evaluated(c.nodes, p, u, start, result.nodes[p])
-    for p in range(len(result.pairs)):
-        set_evaluated(c.pairs, p, u, start, result.pairs[p])
-    for p in range(len(result.totals)):
-        set_evaluated(c.totals, p, u, start, result.totals[p])
+    result = _zeros(c, stop - start)
+    _set_matrices(c, u, start, result)
     return result
+
+
+@inner
+def _zeros(c: Coefficients, width: int) -> Matrices:
+    """Return coefficients of so many channels, all 0."""
+    dtype = c.bias.dtype
+    return Matrices(
+        np.zeros((c.nodes.shape[1], c.nodes.shape[2], width), dtype),
+        np.zeros((c.pairs.shape[1], c.pairs.shape[2], width), dtype),
+        np.zeros((c.totals.shape[1], c.totals.shape[2], width), dtype),
+        np.zeros(width, dtype),
+    )
+
+
+@inner
+def _set_matrices(c: Coefficients, u: float, start: int, out: Matrices) -> None:
+    """Set the coefficients of the channels from `start` on to those for graphs of equal size."""
+    for p in range(len(out.nodes)):
+        set_evaluated(c.nodes, p, u, start, out.nodes[p])
+    for p in range(len(out.pairs)):
+        set_evaluated(c.pairs, p, u, start, out.pairs[p])
+    for p in range(len(out.totals)):
+        set_evaluated(c.totals, p, u, start, out.totals[p])
+    for h in range(len(out.bias)):
+        out.bias[h] = c.bias[start + h]
 
 
 @inner
@@ -101,18 +139,59 @@ def projection_of(s: Statistics, near: Neighbors, m: Matrices, g: int) -> tuple[
 
 
 @compiled
+def start_tile(c: Coefficients, start: int, stop: int) -> Tile:
+    """Allocate the coefficients of some channels and their derivatives."""
+    return Tile(start, np.full(1, np.nan), _zeros(c, stop - start), _zeros(c, stop - start))
+
+
+@compiled
+def finish_tile(tile: Tile, out: Gradients) -> None:
+    """Add the derivatives of the coefficients of u^0, u^1, u^2, and set those of the tile to 0."""
+    if not out.of_coefficients or np.isnan(tile.u[0]):
+        return
+    d, total, start = tile.derivatives, out.coefficients, tile.start
+    for p in range(len(d.nodes)):
+        _add_powers(total.nodes, p, tile.u[0], start, d.nodes[p])
+    for p in range(len(d.pairs)):
+        _add_powers(total.pairs, p, tile.u[0], start, d.pairs[p])
+    for p in range(len(d.totals)):
+        _add_powers(total.totals, p, tile.u[0], start, d.totals[p])
+    for h in range(len(d.bias)):
+        total.bias[start + h] += d.bias[h]
+        d.bias[h] = 0
+
+
+@inner
+def _add_powers(out: FloatArray, p: int, u: float, start: int, matrix: FloatArray) -> None:
+    """Add a matrix times 1, u and u^2, and set it to 0."""
+    power = matrix.dtype.type(1)
+    for q in range(3):
+        for r in range(matrix.shape[0]):
+            row, source = out[q, p, r, start : start + matrix.shape[1]], matrix[r]
+            for h in range(len(row)):
+                row[h] += power * source[h]
+        power *= matrix.dtype.type(u)
+    matrix[:] = 0
+
+
+@compiled
 def start_tape(
+    tile: Tile,
     s: Statistics,
     near: Neighbors,
     c: Coefficients,
     u: float,
     g: int,
-    start: int,
-    stop: int,
     d_out: FloatArray,
+    out: Gradients,
 ) -> Tape:
-    """Return the rows of a tile, given the derivatives of the sums of all features, one row per graph."""
-    nodes, edges = terms(s, near, c, u, g, start, stop)
+    """Return the rows of a graph, given the derivatives of the sums of all features, one row per graph."""
+    if tile.u[0] != u:
+        finish_tile(tile, out)
+        _set_matrices(c, u, tile.start, tile.matrices)
+        tile.u[0] = u
+    nodes, edges = projection_of(s, near, tile.matrices, g)
+    start, stop = tile.start, tile.start + nodes.shape[2]
     dU, scale = np.zeros(stop - start, c.bias.dtype), u ** len(nodes)
     for segment in range(len(c.segments)):
         first, last, column = c.segments[segment]
@@ -123,52 +202,40 @@ def start_tape(
 
 @compiled
 def finish_tape(
+    tile: Tile,
     s: Statistics,
     near: Neighbors,
     c: Coefficients,
-    u: float,
     g: int,
-    start: int,
     tape: Tape,
     d_out: FloatArray,
     out: Gradients,
 ) -> None:
-    """Add the derivatives of coefficients and statistics from those of a tile's rows: `terms` transposed."""
-    stop, scale = start + len(tape.U), u ** len(tape.nodes)
-    nodes = slice(s.node_ptr[g], s.node_ptr[g + 1])
-    values = slice(near.value_ptr[g], near.value_ptr[g + 1])
-    shared = np.zeros(stop - start, c.bias.dtype)
-    for i in range(tape.d_nodes.shape[1]):
-        for h in range(len(shared)):
-            shared[h] += tape.d_nodes[0, i, h]
+    """Add the derivatives of coefficients and statistics from those of a graph's rows: `terms` transposed."""
+    start, stop, scale = tile.start, tile.start + len(tape.U), tile.u[0] ** len(tape.nodes)
+    first_node, n = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
+    first_value, n_values = near.value_ptr[g], near.value_ptr[g + 1] - near.value_ptr[g]
+    shared = np.zeros((1, stop - start), c.bias.dtype)
+    for i in range(n):
+        for h in range(stop - start):
+            shared[0, h] += tape.d_nodes[0, i, h]
     if out.of_coefficients:
-        d = out.coefficients
+        d = tile.derivatives
         for segment in range(len(c.segments)):
             first, last, column = c.segments[segment]
             for h in range(max(first, start), min(last, stop)):
-                d.head[h] += scale * tape.U[h - start] * d_out[g, column + h - first]
-        for h in range(len(shared)):
-            d.bias[start + h] += shared[h]
+                out.coefficients.head[h] += scale * tape.U[h - start] * d_out[g, column + h - first]
+        for h in range(stop - start):
+            d.bias[h] += shared[0, h]
         for p in range(len(tape.d_nodes)):
-            _add_powers(d.nodes, p, u, start, np.dot(s.nodes[nodes].T, tape.d_nodes[p]))
+            add_transposed_product(s.nodes, first_node, n, tape.d_nodes[p], d.nodes[p])
         for p in range(len(tape.d_edges)):
-            _add_powers(d.pairs, p, u, start, np.dot(near.values[values].T, tape.d_edges[p]))
-        _add_powers(d.totals, 0, u, start, np.outer(s.totals[g], shared))
+            add_transposed_product(near.values, first_value, n_values, tape.d_edges[p], d.pairs[p])
+        add_transposed_product(s.totals, g, len(shared), shared, d.totals[0])
     if out.of_statistics:
+        m = tile.matrices
         for p in range(len(tape.d_nodes)):
-            out.nodes[nodes] += np.dot(tape.d_nodes[p], evaluate(c.nodes, p, u, start, stop).T)
+            out.nodes[first_node : first_node + n] += np.dot(tape.d_nodes[p], m.nodes[p].T)
         for p in range(len(tape.d_edges)):
-            out.values[values] += np.dot(tape.d_edges[p], evaluate(c.pairs, p, u, start, stop).T)
-        out.totals[g] += np.dot(evaluate(c.totals, 0, u, start, stop), shared)
-
-
-@compiled
-def _add_powers(d: FloatArray, p: int, u: float, start: int, matrix: FloatArray) -> None:
-    """Add the derivatives of the coefficients of u^0, u^1, u^2."""
-    power = matrix.dtype.type(1)
-    for q in range(3):
-        for r in range(matrix.shape[0]):
-            row, source = d[q, p, r, start : start + matrix.shape[1]], matrix[r]
-            for h in range(len(row)):
-                row[h] += power * source[h]
-        power *= matrix.dtype.type(u)
+            out.values[first_value : first_value + n_values] += np.dot(tape.d_edges[p], m.pairs[p].T)
+        out.totals[g] += np.dot(m.totals[0], shared[0])

@@ -23,6 +23,7 @@ __all__ = [
     "activate_with_derivative",
     "add_derivative",
     "add_heads",
+    "add_transposed_product",
     "evaluate",
     "project",
     "set_evaluated",
@@ -114,6 +115,31 @@ def project(
 
 
 @inner
+def add_transposed_product(X: FloatArray, first: int, count: int, rows: FloatArray, out: FloatArray) -> None:
+    """Add X[first : first + count].T @ rows to out: `project` on the way back.
+
+    Eight rows at a time, without the columns of X that are 0 in all of them.
+    """
+    x, last = np.zeros(8, X.dtype), count - 1
+    for i in range(0, count, 8):
+        r0, r1, r2, r3 = rows[i], rows[min(i + 1, last)], rows[min(i + 2, last)], rows[min(i + 3, last)]
+        r4, r5, r6 = rows[min(i + 4, last)], rows[min(i + 5, last)], rows[min(i + 6, last)]
+        r7 = rows[min(i + 7, last)]
+        for column in range(len(out)):
+            used = False
+            for place in range(8):
+                x[place] = X[first + i + place, column] if i + place < count else 0
+                used |= x[place] != 0
+            if not used:
+                continue
+            x0, x1, x2, x3, x4, x5, x6, x7 = x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]
+            target = out[column]
+            for h in range(len(target)):
+                low = ((target[h] + x0 * r0[h]) + x1 * r1[h]) + (x2 * r2[h] + x3 * r3[h])
+                target[h] = low + ((x4 * r4[h] + x5 * r5[h]) + (x6 * r6[h] + x7 * r7[h]))
+
+
+@inner
 def _dense_product(X: FloatArray, present: BoolArray, matrix: FloatArray, out: FloatArray) -> None:
     """Set the first rows of out to X @ matrix, of the columns of X that are present."""
     count, rows = len(X), X
@@ -200,16 +226,6 @@ def add_derivative(
     db: FloatArray,
 ) -> None:
     """Add w rho(a + b + e) to partial, and its derivative to da, db and `derivative`."""
-    zero = a.dtype.type(0)
-    if len(rho) == RELU:
-        for h in range(len(a)):
-            t = a[h] + b[h] + e[h]
-            d = w * dU[h] if t > zero else zero
-            partial[h] += w * max(t, zero)
-            derivative[h] = d
-            da[h] += d
-            db[h] += d
-        return
     for h in range(len(a)):
         row[h] = a[h] + b[h] + e[h]
     activate_with_derivative(rho, row, derivative)

@@ -9,7 +9,7 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inlined
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.projection import Gradients, Tape, finish_tape, start_tape, terms
+from grnf.engine.projection import Gradients, Tape, finish_tape, finish_tile, start_tape, start_tile, terms
 from grnf.engine.rows import ActivationCode, activate, activate_with_derivative, add_heads
 from grnf.engine.schedule import fitting_tile
 from grnf.engine.statistics import Neighbors, Statistics
@@ -64,9 +64,11 @@ def tuple_sum_gradients(
             continue
         value_of = _values(near, s.node_ptr[g], s.sizes[g])
         for start in range(0, len(c.bias), tile):
-            tape = start_tape(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
+            part = start_tile(c, start, min(start + tile, len(c.bias)))
+            tape = start_tape(part, s, near, c, scale[g], g, d_out, out)
             _add_tuple_gradients(rho, value_of, tape)
-            finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
+            finish_tape(part, s, near, c, g, tape, d_out, out)
+            finish_tile(part, out)
 
 
 @compiled

@@ -12,7 +12,16 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inlined, inner
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.projection import Gradients, Tape, finish_tape, matrices, projection_of, start_tape
+from grnf.engine.projection import (
+    Gradients,
+    Tape,
+    finish_tape,
+    finish_tile,
+    matrices,
+    projection_of,
+    start_tape,
+    start_tile,
+)
 from grnf.engine.rows import RAMP, RELU, ActivationCode, activate, activate_with_derivative, add_heads
 from grnf.engine.schedule import fitting_tile
 from grnf.engine.statistics import Neighbors, Statistics
@@ -89,9 +98,11 @@ def type_sum_gradients(
         g, typed = first + item, _typed(types, item, c)
         step = fitting_tile(tile, 2 * len(typed.symbols), c.bias.itemsize)
         for start in range(0, len(c.bias), step):
-            tape = start_tape(s, near, c, scale[g], g, start, min(start + step, len(c.bias)), d_out)
+            part = start_tile(c, start, min(start + step, len(c.bias)))
+            tape = start_tape(part, s, near, c, scale[g], g, d_out, out)
             _add_type_gradients(rho, typed, tape)
-            finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
+            finish_tape(part, s, near, c, g, tape, d_out, out)
+            finish_tile(part, out)
 
 
 @inner

@@ -77,23 +77,12 @@ class GRNFEncoder(nn.Module):
         for part in (self.grnf, self.norm, self.mlp):
             part.reset_parameters()
 
-    def forward(
-        self,
-        x: Any = None,
-        edge_index: Tensor | None = None,
-        edge_attr: Tensor | None = None,
-        batch: Tensor | None = None,
-        batch_size: int | None = None,
-    ) -> Tensor:
+    def forward(self, *graphs: Any, **more: Any) -> Tensor:
         """Return the outputs of the graphs of a batch.
 
         Parameters
         ----------
-        x : Tensor, shape (nodes, in_channels), or None, or a PyTorch Geometric `Data` or `Batch`
-        edge_index : Tensor of int, shape (2, edges)
-        edge_attr : Tensor, shape (edges, edge_dim) or (edges,), optional
-        batch : Tensor of int, shape (nodes,), optional
-        batch_size : int, optional
+        *graphs, **more : Tensor, Data or Batch
             As in `GRNFLayer.forward`.
 
         Returns
@@ -109,7 +98,7 @@ class GRNFEncoder(nn.Module):
         >>> GRNFEncoder(1, 8, 3, n_features=16, random_state=0).double()(batch).shape
         torch.Size([2, 3])
         """
-        return self.mlp(self.norm(self.grnf(x, edge_index, edge_attr, batch, batch_size)))  # type: ignore[no-any-return]
+        return self.mlp(self.norm(self.grnf(*graphs, **more)))  # type: ignore[no-any-return]
 
 
 class GRNFAggregation(Aggregation):  # type: ignore[misc]
@@ -178,11 +167,8 @@ class GRNFAggregation(Aggregation):  # type: ignore[misc]
         torch.Size([2, 16])
         """
         self.assert_two_dimensional_input(x, dim)
-        if index is None:
-            if ptr is None:
-                index = torch.zeros(len(x), dtype=torch.long, device=x.device)
-            else:
-                index = torch.repeat_interleave(torch.arange(len(ptr) - 1, device=x.device), ptr.diff())
+        if index is None and ptr is not None:
+            index = torch.repeat_interleave(ptr.diff())
         return self.grnf(x, edge_index, batch=index, batch_size=dim_size)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
@@ -271,9 +257,9 @@ class LiftTransform(BaseTransform):  # type: ignore[misc]
             graphs = lift.transform(graphs)
         lifted = graphs[0].to_pyg()
         data.edge_index, data.num_nodes = lifted.edge_index, lifted.num_nodes
-        data.x, data.edge_attr = (
-            None if one is None else one.float() for one in (lifted.x, lifted.edge_attr)
-        )
+        for name in ("x", "edge_attr"):
+            values = lifted.get(name)
+            data[name] = None if values is None else values.float()
         data.edge_weight = None  # a column of edge_attr now
         return data
 
@@ -286,9 +272,8 @@ class LiftTransform(BaseTransform):  # type: ignore[misc]
                     columns = parts[name].reshape(len(parts[name]), -1).T
                     one_hot = [column[:, None] == kept for column, kept in zip(columns, known, strict=True)]
                     parts[name] = torch.cat(one_hot, dim=1).float()
-        return Data(
-            **{name: part for name, part in parts.items() if part is not None}, num_nodes=data.num_nodes
-        )
+        given = {name: part for name, part in parts.items() if part is not None}
+        return Data(**given, num_nodes=data.num_nodes)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.lifts))})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from contextlib import nullcontext
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -20,11 +21,13 @@ from grnf.graphs import edge_channels as n_edge_channels
 from grnf.law import importance_weights
 from grnf.law.parameters import Law, n_head_parameters, n_parameters, parameter_law
 from grnf.nn.sums import Settings, feature_sums, frozen_features
-from grnf.nn.tensor_graphs import Inputs, check_graphs, checked_inputs, is_data, parts_of_data
+from grnf.nn.tensor_graphs import Inputs, check_graphs, checked_inputs
 from grnf.nn.torch_sums import Form, forms, hidden_sums, rho
 from grnf.typing import Keys
 
 __all__ = ["GRNFLayer"]
+
+REQUIRED = ("in_channels", "out_channels")
 
 
 class GRNFLayer(nn.Module):
@@ -133,11 +136,9 @@ class GRNFLayer(nn.Module):
         if self.out_channels % self.heads:
             raise ValueError(f"out_channels must be a multiple of heads, got {out_channels} and {heads}")
         self.target = parameter_law(orders, self.hidden_channels, "orders", self.stratified)
-        self.proposal = (
-            self.target
-            if proposal is None
-            else parameter_law(proposal, self.hidden_channels, "proposal", self.stratified)
-        )
+        self.proposal = self.target
+        if proposal is not None:
+            self.proposal = parameter_law(proposal, self.hidden_channels, "proposal", self.stratified)
         self.hidden_activation, self.activation = (
             checked(name, what, OneOf(*ACTIVATIONS), "The layer has derivatives of these only")
             for what, name in (("hidden_activation", hidden_activation), ("activation", activation))
@@ -206,8 +207,13 @@ class GRNFLayer(nn.Module):
             self.importance.copy_(torch.from_numpy(ratio))
             for k in {*self._orders, *drawn}:
                 self._register(k)
-                for name, tensor in self._tensors(k):
-                    rows = torch.from_numpy(getattr(drawn[k], name)).to(tensor) if k in drawn else tensor[:0]
+                for name, source in (("theta", "theta"), ("heads", "more_heads"))[
+                    : 1 if self.heads == 1 else 2
+                ]:
+                    tensor = getattr(self, f"{name}_{k}")
+                    rows = (
+                        torch.from_numpy(getattr(drawn[k], source)).to(tensor) if k in drawn else tensor[:0]
+                    )
                     tensor.data = rows
             if self.logits is not None:
                 self.logits.zero_()
@@ -232,7 +238,8 @@ class GRNFLayer(nn.Module):
         -------
         Tensor, shape (out_channels,)
         """
-        return self._root_weights().square()
+        weights: Tensor = self._root_weights().square() * self.out_channels
+        return weights
 
     def forward(
         self,
@@ -269,11 +276,8 @@ class GRNFLayer(nn.Module):
         >>> x.grad.shape
         torch.Size([3, 1])
         """
-        parts = {"x": x, "edge_index": edge_index, "edge_attr": edge_attr}
-        parts |= {"batch": batch, "batch_size": batch_size}
-        if is_data(x):
-            parts = parts_of_data(x)
-        inputs = checked_inputs(**parts, widths=(self.in_channels, self.edge_dim or 0), like=self.importance)
+        given, widths = (x, edge_index, edge_attr, batch, batch_size), (self.in_channels, self.edge_dim or 0)
+        inputs = checked_inputs(*given, widths=widths, like=self.importance)
         in_torch = self.path == "torch" or (self.path == "auto" and inputs.x.device.type != "cpu")
         kind = inputs.x.device.type
         mixed = torch.amp.is_autocast_available(kind)  # not on the meta device
@@ -285,49 +289,35 @@ class GRNFLayer(nn.Module):
         check_graphs(inputs)
         dtype = torch.promote_types(inputs.x.dtype, torch.float32)
         inputs = inputs._replace(x=inputs.x.to(dtype), values=inputs.values.to(dtype))
-        used = self._used()
-        U = hidden_sums(
-            inputs,
-            [self.theta(k).to(dtype) for k in used],
-            [self._forms[k] for k in used],
-            hidden_channels=self.hidden_channels,
-            activation=self.hidden_activation,
-            normalize=self.normalize,
-            adjacency_channel=self.adjacency_channel,
-        )
+        settings = self._settings()
+        used = settings.orders
+        thetas = [self.theta(k).to(dtype) for k in used]
+        U = hidden_sums(inputs, thetas, [self._forms[k] for k in used], settings)
         return self._outputs(self._in_order(self._through_heads(U, used)))
 
     def _cpu_features(self, inputs: Inputs) -> Tensor:
         """Return the features by the compiled kernels."""
-        used = self._used()
-        code = ACTIVATIONS[self.hidden_activation].code or 0
-        settings = Settings(
-            used,
-            self.hidden_channels,
-            code,
-            self.basis,
-            self.normalize,
-            self.adjacency_channel,
-            self.heads > 1,
-        )
-        order_of, thetas = self.orders[:: self.heads], [self.theta(k) for k in used]
-        weight, null = self._weight(), self._null(torch.float64)
+        settings = self._settings()
+        order_of, thetas = self.orders[:: self.heads], [self.theta(k) for k in settings.orders]
+        weight, null = self._root_weights(), self._null(torch.float64)
         rho_i = ACTIVATIONS[self.activation].function
         result = frozen_features(inputs, thetas, order_of, settings, rho_i=rho_i, null=null, weight=weight)
         if result is not None:
             return result
         sums = feature_sums(inputs, thetas, order_of, settings)
         if self.heads > 1:
-            sums = self._in_order(self._through_heads(sums, used))
+            sums = self._in_order(self._through_heads(sums, settings.orders))
         return self._outputs(sums)
+
+    def _settings(self) -> Settings:
+        """Return what the sums of the orders that have features depend on."""
+        kept = self.hidden_channels, self.hidden_activation, self.basis, self.normalize
+        return Settings(self._used(), *kept, self.adjacency_channel, hidden=self.heads > 1)
 
     def _outputs(self, sums: Tensor) -> Tensor:
         """Return (rho_i(sums) - null) * weight."""
-        weight = self._weight()
+        weight = self._root_weights()
         return ((rho(self.activation, sums) - self._null(sums.dtype)) * weight).to(weight.dtype)
-
-    def _weight(self) -> Tensor:
-        return self._root_weights() / math.sqrt(self.out_channels)
 
     def _null(self, dtype: torch.dtype) -> Tensor:
         """Return the features of the null graph, or zeros without `center`."""
@@ -378,8 +368,8 @@ class GRNFLayer(nn.Module):
         return ((heads[..., :F_h] * hidden[:, None]).sum(2) + heads[..., -1]).flatten()
 
     def _root_weights(self) -> Tensor:
-        """Return sqrt(p_m / p-bar_m). Learned ones are p_m e^(logit_m), scaled to the mean of p_m."""
-        root = self.importance.sqrt()
+        """Return sqrt(p_m / M p-bar_m). Learned ones are p_m e^(logit_m), scaled to the mean of p_m."""
+        root = self.importance.sqrt() / math.sqrt(self.out_channels)
         if self.logits is None:
             return root
         excess = torch.logsumexp(self.logits + self.importance.log(), 0) - self.importance.sum().log()
@@ -420,11 +410,6 @@ class GRNFLayer(nn.Module):
                 self.register_buffer(name, empty)
         self._orders = sorted([*self._orders, k])
 
-    def _tensors(self, k: int) -> list[tuple[str, Tensor]]:
-        """Return the tensors of order k by their names in `grnf.law.OrderDraw`."""
-        result = [("theta", self.theta(k))]
-        return result if self.heads == 1 else [*result, ("more_heads", getattr(self, f"heads_{k}"))]
-
     def get_extra_state(self) -> Tensor:
         """Return the seed and the settings that give the coefficients their meaning, as bytes of JSON."""
         settings: dict[str, Any] = {name: getattr(self, name) for name in ("seed", *STORED)}
@@ -440,12 +425,9 @@ class GRNFLayer(nn.Module):
         given = state_dict.get(f"{prefix}_extra_state"), self.get_extra_state()
         other, own = (_stored_settings(state) for state in given)
         different = [name for name in other if name != "seed" and other[name] != own[name]]
+        for name in different:
+            args[-1].append(f"{name} must be {other[name]!r}, as in the saved layer, got {own[name]!r}")
         if different:
-            errors: list[str] = args[-1]
-            errors += [
-                f"{name} must be {other[name]!r}, as in the saved layer, got {own[name]!r}"
-                for name in different
-            ]
             return
         names = [key.removeprefix(prefix) for key in state_dict if key.startswith(f"{prefix}theta_")]
         for k in sorted(int(name.removeprefix("theta_")) for name in names):
@@ -461,27 +443,13 @@ class GRNFLayer(nn.Module):
 
 
 DEFAULTS: dict[str, Any] = {
-    "edge_dim": None,
-    "heads": 1,
-    "stratified": False,
-    "hidden_channels": 4,
-    "hidden_activation": "relu",
-    "activation": "tanh",
-    "basis": "indicator",
-    "adjacency_channel": True,
-    "normalize": True,
-    "center": True,
-    "trainable": False,
-    "learn_weights": False,
-    "path": "auto",
+    name: parameter.default
+    for name, parameter in signature(GRNFLayer).parameters.items()
+    if name not in (*REQUIRED, "orders", "proposal", "random_state", "device", "dtype")
 }
 """Settings that `repr` shows only if they differ."""
 
-STORED = (
-    "in_channels",
-    "out_channels",
-    *(name for name in DEFAULTS if name not in ("trainable", "learn_weights", "path")),
-)
+STORED = (*REQUIRED, *(name for name in DEFAULTS if name not in ("trainable", "learn_weights", "path")))
 """Settings that a saved layer and the layer that loads it must have in common."""
 
 

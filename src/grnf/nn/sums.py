@@ -1,7 +1,8 @@
 """The sums of all features (before rho_i) as an operator of torch: the engine forward, its derivatives back.
 
-Tensors on any device are copied to the CPU, and the result is copied back. The operator is
-one node for `torch.compile`, and keeps nothing for the way back but its inputs: rows are made again there.
+Tensors on any device are copied to the CPU, and the result is copied back. The operator is one node for
+`torch.compile`. It keeps its inputs for the way back, and without compilation the statistics of the graphs as
+well: rows of hidden channels are made again.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,10 +20,10 @@ from torch import Tensor, nn
 from grnf._utils.running import run
 from grnf.activations import ACTIVATIONS
 from grnf.basis import bell
-from grnf.engine import Channels, Coefficients, Engine, Piece, Schedule, theta_gradients
-from grnf.engine.plan import place_outputs
+from grnf.engine import Channels, Engine, Piece, Schedule, theta_gradients
+from grnf.engine.plan import Prepared, place_outputs
 from grnf.graphs import edge_channels
-from grnf.law.parameters import OrderDraw
+from grnf.law.parameters import OrderDraw, n_head_parameters
 from grnf.nn.tensor_graphs import Inputs, as_batch
 from grnf.typing import FloatArray, IntArray
 
@@ -39,7 +41,7 @@ class Settings(NamedTuple):
 
     orders: list[int]
     hidden_channels: int
-    code: int
+    activation: str
     basis: str
     normalize: bool
     adjacency_channel: bool
@@ -60,7 +62,9 @@ def feature_sums(inputs: Inputs, thetas: list[Tensor], order_of: Tensor, setting
     `grnf.law.OrderDraw.invariant`.
     """
     x, arcs, values, batch, n_graphs = inputs
-    return _sums(x, arcs, values, batch, order_of, thetas, n_graphs, *settings)  # type: ignore[no-any-return]
+    goes_back = torch.is_grad_enabled() and any(one.requires_grad for one in (x, values, *thetas))
+    token = next(_tokens) if goes_back and not torch.compiler.is_compiling() else 0
+    return _sums(x, arcs, values, batch, order_of, thetas, n_graphs, *settings, token)  # type: ignore[no-any-return]
 
 
 def frozen_features(
@@ -94,32 +98,31 @@ class _Work:
     """One call: its graphs and its coefficients, as the engine takes them.
 
     With `once`, edges that are given by two arcs are kept as one. Derivatives for each arc need both.
+    With `keep`, the statistics of the sums serve for their derivatives.
     """
 
-    def __init__(self, arguments: Sequence[Any], *, once: bool = True) -> None:
+    def __init__(self, arguments: Sequence[Any], *, once: bool = True, keep: bool = False) -> None:
         x, arcs, values, batch, order_of, thetas, n_graphs, *more = arguments
         settings = Settings(*more)
         self.settings, self.thetas, self.node_width = settings, thetas, x.shape[1]
-        double = x.dtype == torch.float64
-        self.engine = Engine(
-            next(known for known in ACTIVATIONS.values() if known.code == settings.code),
-            settings.basis,
-            settings.normalize,
-            settings.adjacency_channel,
-            np.float64 if double else np.float32,
-        )
-        self.graphs, self.node_order, self.edge_order = as_batch(x, arcs, values, batch, n_graphs, once)
+        how = settings.basis, settings.normalize, settings.adjacency_channel
+        dtype = np.float64 if x.dtype == torch.float64 else np.float32
+        self.engine = Engine(ACTIVATIONS[settings.activation], *how, dtype)
+        inputs = Inputs(x, arcs, values, batch, n_graphs)
+        self.graphs, self.node_order, self.edge_order = as_batch(inputs, once)
         self.schedule = Schedule(n_jobs=torch.get_num_threads())
         self.pieces = self.schedule.pieces(self.graphs)
+        self.prepared: list[Prepared | None] = [None] * len(self.pieces)
+        self.keep = keep
         channels = self.node_width + edge_channels(self.graphs.edge_width, settings.adjacency_channel)
         self.groups, self._channels = _kept(thetas, order_of, settings, self.engine, channels)
+        self.columns = self.channels(any(piece.directed for piece in self.pieces)).columns
 
     def channels(self, directed: bool) -> Channels:
         """Return the coefficients for directed or for undirected graphs."""
         if directed not in self._channels:
-            self._channels[directed] = self.engine.channels(
-                self.groups, self.node_width, directed, self.settings.hidden
-            )
+            given = self.groups, self.node_width, directed, self.settings.hidden
+            self._channels[directed] = self.engine.channels(*given)
         return self._channels[directed]
 
     def sums(self) -> FloatArray:
@@ -129,37 +132,34 @@ class _Work:
 
     def features(self, rho_i: Rho, null: FloatArray, weight: FloatArray, dtype: Any) -> FloatArray:
         """Return (rho_i(sums) - null) * weight of all graphs."""
-        columns = self.channels(True).columns
+        columns = self.columns
         out = np.empty((len(self.graphs), len(columns)), dtype)
 
-        def fill(piece: Piece) -> None:
-            sums = self.engine.piece_sums(self.graphs, piece, self.channels)
+        def fill(place: int, piece: Piece) -> None:
+            if self.keep:
+                self.prepared[place] = self.engine.prepare(self.graphs, piece)
+            sums = self.engine.piece_sums(self.graphs, piece, self.channels, self.prepared[place])
             place_outputs(rho_i, sums, null[columns], weight[columns], piece.members, columns, out)
 
-        run([partial(fill, piece) for piece in self.pieces], self.schedule.workers)
+        run([partial(fill, *task) for task in enumerate(self.pieces)], self.schedule.workers)
         return out
 
     def gradients(
         self, d: FloatArray, of_x: bool, of_values: bool, of_theta: bool
     ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
         """Return the derivatives of x, of the values of edges and of theta, empty unless asked for."""
-        graphs, columns = self.graphs, self.channels(True).columns
+        graphs, columns = self.graphs, self.columns
         d_x = np.zeros(graphs.node_attr.shape) if of_x or of_values else None
         d_values = np.zeros(graphs.edge_attr.shape) if of_values else None
-        result: list[Any] = [None] * len(
-            self.pieces
-        )  # added up in order: the same bits with the same threads
+        result: list[Any] = [None] * len(self.pieces)  # added up in order: the same bits with equal threads
 
         def fill(place: int, piece: Piece) -> None:
+            d_sums = d[piece.members[:, np.newaxis], columns].astype(self.engine.dtype)
             result[place] = self.engine.piece_gradients(
-                graphs,
-                piece,
-                self.channels,
-                d[piece.members[:, np.newaxis], columns].astype(self.engine.dtype),
-                d_node_attr=d_x,
-                d_edge_attr=d_values,
-                of_coefficients=of_theta,
-            )
+                graphs, piece, self.channels, d_sums,
+                d_node_attr=d_x, d_edge_attr=d_values, of_coefficients=of_theta,
+                prepared=self.prepared[place],
+            )  # fmt: skip
 
         run([partial(fill, *task) for task in enumerate(self.pieces)], self.schedule.workers)
         none = np.empty(0)
@@ -169,29 +169,23 @@ class _Work:
             self._theta_gradients(result, d) if of_theta else [none for _ in self.thetas],
         )
 
-    def _theta_gradients(
-        self, by_piece: list[tuple[bool, dict[int, Coefficients]]], d: FloatArray
-    ) -> list[FloatArray]:
-        result: list[FloatArray] = [np.zeros(tuple(theta.shape)) for theta in self.thetas]
+    def _theta_gradients(self, by_piece: list[Any], d: FloatArray) -> list[FloatArray]:
+        result: list[FloatArray] = [np.zeros(theta.shape) for theta in self.thetas]
         for directed in (False, True):
             parts = [gradients for kind, gradients in by_piece if kind == directed]
-            if not parts:
-                continue
-            total = {}
-            for B, first in parts[0].items():
-                total[B] = first.zeros()
-                for part in parts:
-                    for out, array in zip(total[B][:-1], part[B][:-1], strict=True):
+            for gradients in parts[1:]:
+                for B, total in parts[0].items():
+                    for out, array in zip(total[:-1], gradients[B][:-1], strict=True):
                         out += array
-                if self.settings.hidden:  # heads are not here
-                    total[B].head[:] = 0
-            gradients = theta_gradients(
-                self.groups, total, node_width=self.node_width, directed=directed, basis=self.settings.basis
-            )
-            for sum_of, derivative in zip(result, gradients, strict=True):
-                sum_of += derivative
-        if not self.settings.hidden:
-            for out, group in zip(result, self.groups, strict=True):
+            if parts:
+                shape = {"node_width": self.node_width, "directed": directed}
+                all_of = theta_gradients(self.groups, parts[0], **shape, basis=self.settings.basis)
+                for out, d_theta in zip(result, all_of, strict=True):
+                    out += d_theta
+        for out, group in zip(result, self.groups, strict=True):
+            if self.settings.hidden:  # heads are not here
+                out[:, -n_head_parameters(group.k, group.hidden_channels) :] = 0
+            else:
                 out[:, -1] += d[:, group.features].sum(axis=0)
         return result
 
@@ -227,19 +221,29 @@ def _kept(
 
 _ARGUMENTS = (
     "Tensor x, Tensor arcs, Tensor values, Tensor batch, Tensor order_of, Tensor[] thetas, int n_graphs, "
-    "int[] orders, int hidden_channels, int code, str basis, bool normalize, bool adjacency_channel, "
-    "bool hidden"
+    "int[] orders, int hidden_channels, str activation, str basis, bool normalize, bool adjacency_channel, "
+    "bool hidden, int token"
 )
+
+_tokens = count(1)
+_held: dict[int, _Work] = {}
+"""On its way from the operator to the graph of autograd and back: `token` names it, 0 for none."""
 
 
 def _forward(*arguments: Any) -> Tensor:
-    work = _Work(arguments)
-    return torch.from_numpy(work.sums()).to(arguments[0].device)
+    *given, token = arguments
+    work = _Work(given, keep=bool(token))
+    result = torch.from_numpy(work.sums()).to(given[0].device)
+    if token:
+        _held[token] = work
+    return result
 
 
 def _backward(*arguments: Any) -> list[Tensor]:
-    *given, d, of_x, of_values, of_theta = arguments
-    work = _Work(given, once=not of_values)
+    *given, token, d, of_x, of_values, of_theta = arguments
+    work = _held.pop(token, None)
+    if work is None or of_values:
+        work = _Work(given, once=not of_values)
     d_x, d_values, d_thetas = work.gradients(d.double().cpu().numpy(), of_x, of_values, of_theta)
     result, like = (d_x, d_values, *d_thetas), (given[0], given[2], *given[5])
     return [torch.from_numpy(one).to(other) for one, other in zip(result, like, strict=True)]
@@ -256,7 +260,7 @@ _gradients = torch.library.custom_op(
 
 @_sums.register_fake
 def _shape_of_sums(x, arcs, values, batch, order_of, thetas, n_graphs, *settings):  # type: ignore[no-untyped-def]  # noqa: ARG001
-    return x.new_empty(n_graphs, Settings(*settings).width(thetas), dtype=torch.float64)
+    return x.new_empty(n_graphs, Settings(*settings[:-1]).width(thetas), dtype=torch.float64)
 
 
 @_gradients.register_fake
@@ -268,6 +272,7 @@ def _shapes_of_gradients(x, arcs, values, batch, order_of, thetas, *rest):  # ty
 
 def _keep(ctx, inputs, output):  # type: ignore[no-untyped-def]  # noqa: ARG001
     x, arcs, values, batch, order_of, thetas, *ctx.settings = inputs
+    ctx.work = _held.pop(ctx.settings[-1], None)
     ctx.save_for_backward(x, arcs, values, batch, order_of, *thetas)
 
 
@@ -275,6 +280,8 @@ def _chain(ctx, d):  # type: ignore[no-untyped-def]
     x, arcs, values, batch, order_of, *thetas = ctx.saved_tensors
     of_x, _, of_values, _, _, of_thetas = ctx.needs_input_grad[:6]
     wishes = of_x, of_values, any(of_thetas)
+    if ctx.work is not None:
+        _held[ctx.settings[-1]] = ctx.work
     d_x, d_values, *d_thetas = _gradients(x, arcs, values, batch, order_of, thetas, *ctx.settings, d, *wishes)
     result = [one if asked else None for one, asked in zip(d_thetas, of_thetas, strict=True)]
     none = [None for _ in ctx.settings]

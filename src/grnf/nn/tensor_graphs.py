@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grnf.engine.arcs import owners, without_reverses
+from grnf.engine.arcs import without_reverses
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch
 from grnf.typing import IntArray
 
-__all__ = ["Inputs", "as_batch", "check_graphs", "checked_inputs", "is_data", "parts_of_data"]
+__all__ = ["Inputs", "as_batch", "check_graphs", "checked_inputs"]
 
 
 class Inputs(NamedTuple):
@@ -37,7 +37,7 @@ def refuse(reason: str) -> NoReturn:
     raise GraphError(reason)
 
 
-def is_data(x: Any) -> bool:
+def _is_data(x: Any) -> bool:
     """Whether this is a PyTorch Geometric `Data` or `Batch`, and not a tensor of node attributes."""
     if x is None or isinstance(x, Tensor):
         return False
@@ -49,7 +49,7 @@ def is_data(x: Any) -> bool:
     )
 
 
-def parts_of_data(data: Any) -> dict[str, Any]:
+def _parts_of_data(data: Any) -> tuple[Any, ...]:
     """Return the tensors of a PyTorch Geometric `Data` or `Batch`, with `edge_weight` before `edge_attr`."""
     if hasattr(data, "node_types"):
         refuse("a graph with several types of nodes must be made one by to_homogeneous()")
@@ -58,34 +58,19 @@ def parts_of_data(data: Any) -> dict[str, Any]:
     x, batch = getattr(data, "x", None), getattr(data, "batch", None)
     given = [getattr(data, name, None) for name in ("edge_weight", "edge_attr")]
     columns = [_two_axes(column, "edge_attr") for column in given if column is not None]
-    return {
-        "x": x,
-        "edge_index": data.edge_index,
-        "edge_attr": torch.cat(columns, dim=1) if columns else None,
-        "batch": batch,
-        "batch_size": None if batch is None else getattr(data, "num_graphs", None),
-        "n_nodes": None if data.num_nodes is None else int(data.num_nodes),
-    }
+    n_graphs = None if batch is None else getattr(data, "num_graphs", None)
+    n_nodes = None if data.num_nodes is None else int(data.num_nodes)
+    return x, data.edge_index, torch.cat(columns, dim=1) if columns else None, batch, n_graphs, n_nodes
 
 
-def checked_inputs(
-    x: Tensor | None,
-    edge_index: Tensor | None,
-    edge_attr: Tensor | None,
-    batch: Tensor | None,
-    batch_size: int | None,
-    *,
-    widths: tuple[int, int],
-    like: Tensor,
-    n_nodes: int | None = None,
-) -> Inputs:
-    """Return the inputs in one form, in the precision of `like`. None stands for absent ones."""
+def checked_inputs(x: Any, *more: Any, widths: tuple[int, int], like: Tensor) -> Inputs:
+    """Return the arguments of `forward` in one form, in the precision of `like`, None for absent ones."""
+    parts = _parts_of_data(x) if _is_data(x) else (x, *more, None)
+    x, edge_index, edge_attr, batch, batch_size, n_nodes = parts
     device = like.device
-    arcs = (
-        torch.empty(2, 0, dtype=torch.long, device=device)
-        if edge_index is None
-        else _checked_arcs(edge_index)
-    )
+    arcs = torch.empty(2, 0, dtype=torch.long, device=device)
+    if edge_index is not None:
+        arcs = _checked_arcs(edge_index)
     n = _number_of_nodes(x, arcs, batch, n_nodes)
     x = _attributes(x, n, widths[0], "x", "node", like)
     values = _attributes(edge_attr, arcs.shape[1], widths[1], "edge_attr", "edge", like)
@@ -97,12 +82,12 @@ def checked_inputs(
         if batch.shape != (n,) or batch.is_floating_point():
             refuse(f"batch must hold the number of its graph for each of {n} nodes, got {_of(batch)}")
         batch = batch.long()
-        n_graphs = _number_of_graphs(batch) if batch_size is None else int(batch_size)
+        n_graphs = _after_last(batch) if batch_size is None else int(batch_size)
     return Inputs(x, arcs, values, batch, n_graphs)
 
 
-def _number_of_graphs(batch: Tensor) -> int:
-    return int(batch.max()) + 1 if batch.numel() else 0
+def _after_last(numbers: Tensor) -> int:
+    return int(numbers.max()) + 1 if numbers.numel() else 0
 
 
 def _number_of_nodes(x: Tensor | None, arcs: Tensor, batch: Tensor | None, n_nodes: int | None) -> int:
@@ -112,16 +97,12 @@ def _number_of_nodes(x: Tensor | None, arcs: Tensor, batch: Tensor | None, n_nod
         return batch.shape[0]
     if n_nodes is not None:
         return n_nodes
-    return int(arcs.max()) + 1 if arcs.numel() else 0
+    return _after_last(arcs)
 
 
 def _checked_arcs(edge_index: Tensor) -> Tensor:
     if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
-        hint = (
-            "; transpose it"
-            if edge_index.dim() == 2 and edge_index.shape[1] == 2 and edge_index.shape[0] != 2
-            else ""
-        )
+        hint = "; transpose it" if edge_index.shape[1:] == (2,) and edge_index.shape[0] != 2 else ""
         refuse(f"edge_index must hold integers, shape (2, n_edges), got {_of(edge_index)}{hint}")
     return edge_index.long()
 
@@ -161,37 +142,36 @@ def check_graphs(inputs: Inputs) -> None:
     if x.is_meta or torch.compiler.is_compiling():
         return
     if len(batch) and bool(((batch < 0) | (batch >= n_graphs)).any()):
-        _refuse_batch(int(batch.min()), int(batch.max()), n_graphs)
-    outside = (arcs < 0) | (arcs >= len(x))
-    inside = arcs.masked_fill(outside, 0)
-    wrong = outside.any(0) | (batch[inside[0]] != batch[inside[1]]) if len(x) else outside.any(0)
-    if bool(wrong.any()):
-        _refuse(arcs.cpu().numpy(), int(wrong.nonzero()[0]), len(x))
+        low, high = int(batch.min()), int(batch.max())
+        refuse(f"batch holds numbers from {low} to {high}, but there are {n_graphs} graphs (batch_size)")
+    if bool(((arcs < 0) | (arcs >= len(x))).any()):
+        low, high = int(arcs.min()), int(arcs.max())
+        refuse(f"edge_index names nodes from {low} to {high}, but there are {len(x)} nodes")
+    between = batch[arcs[0]] != batch[arcs[1]]
+    if bool(between.any()):
+        wrong = int(between.nonzero()[0])
+        raise GraphError(
+            f"edge_index[:, {wrong}] = {arcs[:, wrong].tolist()} joins nodes of two graphs",
+            cure="In a batch, continue the node numbers from graph to graph",
+        )
 
 
-def as_batch(
-    x: Tensor, arcs: Tensor, values: Tensor, batch: Tensor, n_graphs: int, once: bool
-) -> tuple[GraphBatch, IntArray | None, IntArray | None]:
+def as_batch(inputs: Inputs, once: bool) -> tuple[GraphBatch, IntArray | None, IntArray | None]:
     """Return the graphs, and the order of their nodes and arcs, None if it did not change.
 
     With `once`, edges that are given by two arcs are kept as one.
     """
+    check_graphs(inputs)
+    x, arcs, values, batch, n_graphs = inputs
     # one layout: kernels are compiled again for another
     number, ends = (np.ascontiguousarray(one.cpu().numpy()) for one in (batch, arcs))
     node_attr, edge_attr = (np.ascontiguousarray(one.double().cpu().numpy()) for one in (x, values))
     node_order, edge_order, n_arcs = None, None, ends.shape[1]
     if (number[1:] < number[:-1]).any():
         node_order = np.argsort(number, kind="stable")
-        inside = ends.size == 0 or (ends.min() >= 0 and ends.max() < len(number))
-        ends, number = np.argsort(node_order)[ends] if inside else ends, number[node_order]
-        node_attr = node_attr[node_order]
-    if len(number) and (number[0] < 0 or number[-1] >= n_graphs):
-        _refuse_batch(number[0], number[-1], n_graphs)
-    graph = np.empty(n_arcs, np.int64)
-    wrong, in_order = owners(number, ends[0], ends[1], graph)
-    if wrong >= 0:
-        _refuse(arcs.cpu().numpy(), wrong, len(number))
-    if not in_order:
+        ends, number, node_attr = np.argsort(node_order)[ends], number[node_order], node_attr[node_order]
+    graph = number[ends[0]]
+    if (graph[1:] < graph[:-1]).any():
         edge_order = np.argsort(graph, kind="stable")
         ends, graph, edge_attr = ends[:, edge_order], graph[edge_order], edge_attr[edge_order]
     numbers = np.arange(n_graphs + 1)
@@ -207,18 +187,3 @@ def as_batch(
         edge_ptr, directed = arc_ptr, np.ones(n_graphs, np.bool_)
         edges = np.ascontiguousarray(ends.T - node_ptr[graph][:, np.newaxis])
     return GraphBatch(node_ptr, edge_ptr, edges, node_attr, edge_attr, directed), node_order, edge_order
-
-
-def _refuse_batch(low: int, high: int, n_graphs: int) -> NoReturn:
-    raise GraphError(
-        f"batch holds numbers from {low} to {high}, but there are {n_graphs} graphs (batch_size)"
-    )
-
-
-def _refuse(ends: IntArray, wrong: int, n: int) -> NoReturn:
-    if ends.min() < 0 or ends.max() >= n:
-        raise GraphError(f"edge_index names nodes from {ends.min()} to {ends.max()}, but there are {n} nodes")
-    raise GraphError(
-        f"edge_index[:, {wrong}] = {ends[:, wrong].tolist()} joins nodes of two graphs",
-        cure="In a batch, continue the node numbers from graph to graph",
-    )

@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from grnf.basis import set_partitions
 from grnf.basis.partitions import n_slots
 from grnf.basis.slot_form import slot_map, slot_statistics
 from grnf.errors import CostWarning
+from grnf.nn.sums import Settings
 from grnf.nn.tensor_graphs import Inputs
 
 __all__ = ["Form", "forms", "hidden_sums", "rho", "warn_of_cost"]
@@ -61,25 +63,18 @@ def rho(name: str, x: Tensor) -> Tensor:
 
 
 def hidden_sums(
-    inputs: Inputs,
-    thetas: Sequence[Tensor],
-    by_order: Sequence[list[Form]],
-    *,
-    hidden_channels: int,
-    activation: str,
-    normalize: bool,
-    adjacency_channel: bool,
+    inputs: Inputs, thetas: Sequence[Tensor], by_order: Sequence[list[Form]], settings: Settings
 ) -> Tensor:
     """Return U of every graph and hidden channel, laid out as in `grnf.law.OrderDraw.invariant`."""
-    graphs = _statistics(inputs, normalize, adjacency_channel)
+    graphs = _statistics(inputs, settings.normalize, settings.adjacency_channel)
+    hidden_channels, activation = settings.hidden_channels, settings.activation
     if not _traced(graphs.nodes):
         warn_of_cost(graphs.sizes, by_order, [len(theta) * hidden_channels for theta in thetas])
-    F = graphs.n_channels
     results = []
     for of_order, theta in zip(by_order, thetas, strict=True):
         m, n_biases = len(theta), len(of_order) * hidden_channels
         size = theta.shape[1] - 2 * n_biases - 1
-        linear = theta[:, :size].reshape(m, -1, hidden_channels, F)
+        linear = theta[:, :size].reshape(m, -1, hidden_channels, graphs.n_channels)
         bias = theta[:, size : size + n_biases].reshape(m, -1, hidden_channels)
         parts = []
         for place, form in enumerate(of_order):
@@ -233,18 +228,9 @@ def _coefficients(form: Form, linear: Tensor, node_width: int) -> tuple[Tensor, 
     return torch.stack(nodes), torch.stack(pairs) if pairs else none, totals
 
 
-def _rows(
-    graphs: _Graphs,
-    nodes: Tensor,
-    totals: Tensor,
-    pairs: Tensor,
-    of_nodes: Tensor,
-    of_pairs: Tensor,
-    of_totals: Tensor,
-    constant: Tensor,
-    u: Tensor,
-) -> tuple[list[Tensor], list[Tensor], Tensor]:
+def _rows(graphs: _Graphs, *tensors: Tensor) -> tuple[list[Tensor], list[Tensor], Tensor]:
     """Return a_p of all nodes, e_pq of all pairs i < j and then of j, i, and u."""
+    nodes, totals, pairs, of_nodes, of_pairs, of_totals, constant, u = tensors
     shared = totals @ of_totals + constant
     a = [nodes @ one for one in of_nodes]
     a[0] = a[0] + shared[graphs.batch]
@@ -355,23 +341,8 @@ def warn_of_cost(sizes: Tensor, by_order: Sequence[list[Form]], widths: Sequence
         )
 
 
-class _Recomputed(torch.autograd.Function):
-    """A step that stores its inputs alone, and is computed again for its derivatives."""
-
-    @staticmethod
-    def forward(ctx: Any, step: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
-        ctx.step = step
-        ctx.save_for_backward(*tensors)
-        return step(*tensors)
-
-    @staticmethod
-    def backward(ctx: Any, d: Tensor) -> Any:
-        derivatives = torch.func.vjp(ctx.step, *ctx.saved_tensors)[1]
-        return None, *derivatives(d)
-
-
 def _recomputed(step: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
-    """Call a step. `torch.compile` and `torch.func` decide by themselves what they store."""
+    """Store the inputs of a step alone, unless `torch.compile` or `torch.func` decide what they store."""
     if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
         return step(*tensors)
-    return _Recomputed.apply(step, *tensors)  # type: ignore[no-any-return, no-untyped-call]
+    return checkpoint(step, *tensors, use_reentrant=False, preserve_rng_state=False)  # type: ignore[no-any-return]
