@@ -110,8 +110,11 @@ def tables(results):
 
 def seconds_to(found, method):
     """CPU seconds that a method needs for an error of GOAL, on the line through its two largest sizes."""
-    small, large = [row for row in found if row["method"] == method][-2:]
-    if large["relative_error"] > GOAL:  # a mean of independent terms; quasi-Monte Carlo is at least as fast
+    own = [row for row in found if row["method"] == method]
+    small, large = own[-2:] if len(own) > 1 else (own[0], own[0])  # a quick run has one size
+    if (
+        large["relative_error"] > GOAL or small is large
+    ):  # a mean of independent terms; quasi-Monte Carlo is at least as fast
         return large["seconds"] * (large["relative_error"] / GOAL) ** 2
     (e1, t1), (e2, t2) = (np.log([row["relative_error"], row["seconds"]]) for row in (small, large))
     return float(np.exp(t2 + (np.log(GOAL) - e2) * (t1 - t2) / (e1 - e2)))

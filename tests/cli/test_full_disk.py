@@ -55,7 +55,7 @@ def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(call,
     result = run_patched(limit("grnf.io.vectors.formats", "npy_header", 100), *options)
     assert result.returncode == 1
     assert result.stderr == (
-        f"grnf: stopped; 3 finished shards are kept in {output}.parts. To resume: "
+        f"grnf: stopped. 3 finished shards are kept in {output}.parts. To resume: "
         f"grnf embed {tu} -o {output} -m 512 --block-size 10 --force --resume\n"
         f"grnf: {output} cannot be written: File too large. It takes about 0.1 MB, "
         "files may have up to 100 bytes (ulimit -f). Free disk space, or write to another folder\n"

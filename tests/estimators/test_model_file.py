@@ -244,7 +244,7 @@ def test_hostile_files(regressor, tmp_path):
     refused(text(b'"KernelRegressor"', b'"Popen"'))
     refused(text(b'"class": "GRNFRegressor"', b'"class": "Popen"'), "must be")
     refused(text(b'"seed": 0', b'"seed": "x"'), "seed must be")
-    refused(text(b'"on_error": "raise"', b'"on_error": "x"'), "x.grnf: .*on_error must be")
+    refused(text(b'"on_error": "raise"', b'"on_error": "x"'), "x.grnf.*on_error must be")
     refused(text(b"grnf-views", b"other"), "x.grnf, .* is not saved feature views")
     with zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model.json", b" " * 10_000_000)

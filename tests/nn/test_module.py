@@ -179,7 +179,7 @@ def test_bad_input(arguments, message):
         ({"edge_dim": -1}, "edge_dim must be an integer >= 0 or None"),
         ({"out_channels": 9, "heads": 2}, "multiple of heads"),
         ({"heads": 0}, "heads must be an integer >= 1"),
-        ({"basis": "other"}, "unknown basis"),
+        ({"basis": "other"}, "basis must be one of"),
         ({"hidden_activation": "gelu"}, "hidden_activation must be 'identity', .*, got 'gelu'. The layer"),
         ({"random_state": "seed"}, "random_state must be"),
         ({"dtype": torch.long}, "floating type"),

@@ -95,7 +95,7 @@ def test_columns(embed, table):
     made = BlockEmbedder(embed.transformer, keep=["n"], column="z", smiles="SMILES")(table)
     assert made.column_names == ["n", "z"]
     for options, message in (
-        ({"keep": ["m"]}, "has no column 'm'"),
+        ({"keep": ["m"]}, "no column 'm'"),
         ({"smiles": "text"}, "no column 'text'"),
         ({"column": "n"}, "has a column 'n' already"),
     ):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from typer import Argument, Option
 
+from grnf._utils.files import is_pipe
 from grnf.cli.graph_input import Input, Sample, holds_vectors
 from grnf.cli.messages import progress
 from grnf.cli.options import LikeFeatures, Output, Run, check_probability, require
@@ -111,7 +112,7 @@ def distances(
         rows = _noting_zeros(rows, first is second, zeros)
     if pairs is not None:
         columns = ["graph_1", "graph_2", name, *([] if confidence is None else ["low", "high", "method"])]
-        if confidence is not None and not kernel and "-" not in names:
+        if confidence is not None and not kernel and _can_be_read_again(names):
             first, second = (_with_graphs(collection, reading, run) for collection in (first, second))
         out.write(columns, _pairs(pairs, first, second, name, confidence, zeros), run.as_json)
     elif nearest is not None:
@@ -172,6 +173,10 @@ def _noting_zeros(
         yield start, some
 
 
+def _can_be_read_again(names: list[str]) -> bool:
+    return not any(name == "-" or is_pipe(name) for name in names)
+
+
 def _report_zeros(
     zeros: set[tuple[int, int]],
     names: list[str],
@@ -180,7 +185,11 @@ def _report_zeros(
     run: Run,
 ) -> None:
     """Print a note if graphs at distance 0 are not isomorphic. The graphs are read again."""
-    if not zeros or "-" in names or any(holds_vectors(name, reading.format) for name in names):
+    if (
+        not zeros
+        or not _can_be_read_again(names)
+        or any(holds_vectors(name, reading.format) for name in names)
+    ):
         return
     chosen: list[dict[int, Any]] = []
     for position in (0, -1):

@@ -236,11 +236,11 @@ def _restored(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
         return {key: _restored(entry, arrays) for key, entry in value["dict"].items()}
     if "joint" in value:
         if isinstance(value["joint"], str):  # in the first files, axes are part of the text
-            return JointFeatures.from_json(value["joint"])
+            return JointFeatures._of_text(value["joint"], "joint features")
         state = dict(value["joint"])
         axes = [Axes.of_compact(*parts).to_text() for parts in _restored(state["fitted"]["axes"], arrays)]
         state["fitted"] = {**state["fitted"], "axes": axes}
-        return JointFeatures.from_json(json.dumps(state))
+        return JointFeatures._of_text(json.dumps(state), "joint features")
     made = object.__new__(CLASSES[value["class"]])
     made.__dict__.update({key: _restored(entry, arrays) for key, entry in value["object"].items()})
     if isinstance(made, SetsKernel):

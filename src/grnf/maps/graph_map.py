@@ -548,7 +548,7 @@ def _policy(style: str, script: str) -> str:
 
 def _meta(graph_map: GraphMap, columns: list[dict[str, Any]]) -> dict[str, Any]:
     names, confidence = [column["name"] for column in columns], graph_map.confidence
-    estimated = layouts.precision_of(graph_map.transformer) is not None
+    estimated = bool((graph_map.nearest.high > graph_map.nearest.low).any())
     return {
         "n": len(graph_map.ids),
         "block": BLOCK,
