@@ -115,6 +115,7 @@ def _stop_processes() -> None:
     """Kill the processes that joblib keeps for later work, if there are any."""
     executor = getattr(sys.modules.get("joblib.externals.loky.reusable_executor"), "_executor", None)
     if executor is not None:
+        logging.getLogger("concurrent.futures").disabled = True  # it would report tasks that cannot be begun
         executor.shutdown(wait=True, kill_workers=True)
 
 
