@@ -141,7 +141,7 @@ def cpu_per_frame(browser, n, folder):
 
 
 def pictures(browser, folder):
-    """Take screenshots of a molecule map (light, dark, phone) and of a network map."""
+    """Take screenshots of a molecule map (light and dark) and of a network map."""
     with open(DATA / "molecules" / "molnet" / "esol.csv") as file:
         rows = list(csv.DictReader(file))
     target = "measured log solubility in mols per litre"
@@ -158,17 +158,17 @@ def pictures(browser, folder):
     names = [("seed points", "moved seed points")[label] for label in y]
     title = "300 Delaunay triangulations of two kinds"
     networks = grnf.map_graphs(graphs, names, n_neighbors=3, positions="x", title=title, random_state=0)
-    wide, phone = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
     oxazepam = next(i for i, row in enumerate(rows) if row["Compound ID"] == "Oxazepam")
-    for name, made, size, theme, color, layers, chosen in (
-        ("molecules", molecules, wide, "light", "solubility", "", oxazepam),
-        ("dark", molecules, wide, "dark", "scaffold", "labels", oxazepam),
-        ("phone", molecules, phone, "light", "solubility", "", oxazepam),
-        ("networks", networks, wide, "light", "label", "labels", 20),
+    for name, made, theme, color, layers, chosen in (
+        ("molecules", molecules, "light", "solubility", "", oxazepam),
+        ("dark", molecules, "dark", "scaffold", "labels", oxazepam),
+        ("networks", networks, "light", "label", "labels", 20),
     ):
         path = folder / f"{name}.html"
         made.write(path)
-        page = browser.new_page(viewport=size, color_scheme=theme, device_scale_factor=1.5)
+        page = browser.new_page(
+            viewport={"width": 1280, "height": 800}, color_scheme=theme, device_scale_factor=1.5
+        )
         page.goto(path.as_uri() + f"#v=0+0+1&c={color}&l={layers}&g={chosen}")
         while not page.evaluate("document.documentElement.dataset.ready === 'yes'"):
             page.wait_for_timeout(50)

@@ -235,8 +235,6 @@ def _restored(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     if "dict" in value:
         return {key: _restored(entry, arrays) for key, entry in value["dict"].items()}
     if "joint" in value:
-        if isinstance(value["joint"], str):  # in the first files, axes are part of the text
-            return JointFeatures._of_text(value["joint"], "joint features")
         state = dict(value["joint"])
         axes = [Axes.of_compact(*parts).to_text() for parts in _restored(state["fitted"]["axes"], arrays)]
         state["fitted"] = {**state["fitted"], "axes": axes}
