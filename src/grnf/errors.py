@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-__all__ = ["CostWarning", "DiskFullError", "GraphError", "GrnfWarning", "OrderTooLargeError"]
+__all__ = ["CostWarning", "DiskFullError", "GraphError", "GrnfWarning", "OrderTooLargeError", "invalid"]
 
 
 class GraphError(ValueError):
@@ -77,6 +77,17 @@ class GraphError(ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (type(self), self.reason, self.index, self.where, self.cure)
+
+
+def invalid(name: str, requirement: str, found: str = "", cure: str = "") -> ValueError:
+    """Return the error about an argument: ``{name} must {requirement}, got {found}. {cure}``.
+
+    Examples
+    --------
+    >>> invalid("K", "be a square matrix", "shape (3, 4)", cure="Pass the Gram matrix")
+    ValueError('K must be a square matrix, got shape (3, 4). Pass the Gram matrix')
+    """
+    return ValueError(f"{name} must {requirement}{found and f', got {found}'}{cure and f'. {cure}'}")
 
 
 def _rebuilt(

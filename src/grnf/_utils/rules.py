@@ -16,6 +16,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from grnf.errors import invalid
+
 __all__ = [
     "Bool",
     "Instance",
@@ -147,8 +149,8 @@ def checked(
         except (TypeError, ValueError):
             continue
     requirement = _either([rule.words for rule in rules if not isinstance(rule, str)])
-    remedy = "".join(f". {text}" for text in rules if isinstance(text, str))
-    raise error(f"{owner and owner + ': '}{name} must be {requirement}, got {value!r}{remedy}")
+    remedy = ". ".join(text for text in rules if isinstance(text, str))
+    raise error(str(invalid(f"{owner and owner + ': '}{name}", f"be {requirement}", repr(value), remedy)))
 
 
 def memory_size(value: Any) -> int:
