@@ -14,6 +14,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -36,6 +37,8 @@ NPY_HEADER = len(npy_header((10**12, 10**6), "<f4"))
 MEMBER = "embedding.npy"
 LONGEST_HEADER = 2**24
 """Characters of the first line of a CSV file of vectors."""
+MOST_DESCRIPTORS = 8192
+"""Descriptors that a process may have on Windows, and usually elsewhere."""
 ZIP_HEADER = 30 + len(MEMBER) + 20
 """Bytes before the first member of a zip archive: header, name, and sizes of 64 bits."""
 
@@ -151,11 +154,25 @@ def append_parquet(path: Path, blocks: Iterable[VectorBlock], layout: Layout) ->
     with pa.OSFile(str(path), "ab") as file:
         # A ParquetWriter begins at position 0 only. Writing appends whatever the position is, and leaves it
         # at the end of the file. So all offsets, taken later, count from the beginning of the whole file.
-        os.lseek(file.fileno(), 0, os.SEEK_SET)
+        for descriptor in _descriptors(file, path):
+            os.lseek(descriptor, 0, os.SEEK_SET)
         with parquet.ParquetWriter(file, layout.schema(), use_dictionary=["graph_id"]) as writer:
             for block in blocks:
                 table = table_of_vectors(block, layout)
                 writer.write_table(table, row_group_size=max(len(block.Z), 1))
+
+
+def _descriptors(file: Any, path: Path) -> list[int]:
+    """Return the descriptor of an Arrow file. Before pyarrow 25, all that this process has of the path."""
+    with suppress(AttributeError, io.UnsupportedOperation):
+        return [file.fileno()]
+    about = path.stat()
+    found = []
+    for descriptor in range(3, MOST_DESCRIPTORS):
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(descriptor), about):
+                found.append(descriptor)
+    return found
 
 
 def _footer(file: IO[bytes], end: int) -> Any:
