@@ -363,9 +363,7 @@ class RawBatch:
         )
 
 
-def failures(
-    rows: Sequence[int], attempt: Callable[[Sequence[int]], Any]
-) -> Iterator[tuple[int, GraphError]]:
+def failures(rows: Any, attempt: Callable[[Any], Any]) -> Iterator[tuple[int, GraphError]]:
     """Find the graphs for which `attempt` raises a `GraphError`, by halving the rows that fail."""
     try:
         attempt(rows)
