@@ -45,50 +45,29 @@ ZIP_HEADER = 30 + len(MEMBER) + 20
 
 @dataclass(frozen=True)
 class ShardedFile:
-    """A file that has all its shards.
-
-    Parameters
-    ----------
-    path : Path
-    ends : list of int
-        Where the shards end.
-    blocks : iterable of VectorBlock
-        Ids, labels and columns. The vectors in it are ignored.
-    layout : Layout
-    """
+    """A file that has all its shards, and where they end."""
 
     path: Path
     ends: list[int]
     blocks: Iterable[VectorBlock]
+    """Ids, labels and columns. The vectors in it are ignored."""
     layout: Layout
 
 
 @dataclass(frozen=True)
 class VectorFormat:
-    """How vectors become bytes, and are read again.
-
-    Parameters
-    ----------
-    start : int
-        Bytes before the first shard, which `finish` fills in.
-    append : callable
-        append(path, blocks, layout) adds a shard to a file, which ends where the shard is to begin.
-    finish : callable
-        finish(file) completes a `ShardedFile`.
-    read : callable
-        read(path) returns `Vectors`.
-    matches : callable
-        matches(path) tells whether a file of this suffix holds vectors, and not graphs.
-    needs_columns : bool
-        Whether `finish` needs ids, labels and columns.
-    """
+    """How vectors become bytes, and are read again."""
 
     start: int
+    """Bytes before the first shard, which `finish` fills in."""
     append: Callable[[Path, Iterable[VectorBlock], Layout], None]
+    """Adds a shard to a file, which ends where the shard is to begin."""
     finish: Callable[[ShardedFile], None]
     read: Callable[[Path], Vectors]
     matches: Callable[[Path], bool]
+    """Tells whether a file of this suffix holds vectors, and not graphs."""
     needs_columns: bool = False
+    """Whether `finish` needs ids, labels and columns."""
 
 
 def vector_format(path: str | os.PathLike[str]) -> str:
@@ -111,14 +90,7 @@ def write_csv(
 ) -> int:
     """Write rows as CSV to an open text file, such as standard output. A generator is fine here.
 
-    Parameters
-    ----------
-    file : text file
-    blocks : iterable of VectorBlock
-    columns : list of str, optional
-        By default those of the first block.
-    header : bool, default=True
-        Whether a line with the names of the columns comes first.
+    The columns are by default those of the first block. With `header` a line with their names comes first.
 
     Examples
     --------
