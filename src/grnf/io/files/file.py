@@ -31,6 +31,8 @@ Block: TypeAlias = RawBatch | list[RawGraph | BadGraph]
 """Some graphs of a file: column by column, or one by one."""
 
 GZIP = b"\x1f\x8b"
+OTHER_PACKERS = {b"BZh91AY&SY": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+UNPACK = "Unpack it first, or pack it with gzip"
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 CHUNK = 2**18
 """Bytes that are read at a time."""
@@ -148,10 +150,12 @@ class File:
                     with open_sheet(file, str(self)) as text:
                         yield text
                 elif self.path.suffix == ".gz" or _begins_with(file, GZIP):
-                    with _Unpacked(file, str(self)) as stream:
-                        unpacked = cast("IO[bytes]", stream)
-                        yield self._recoded(unpacked) if recode else unpacked
+                    unpacked = cast("IO[bytes]", io.BufferedReader(_Unpacked(file, str(self)), CHUNK))
+                    yield self._recoded(unpacked) if recode else unpacked
                 else:
+                    for mark, packer in OTHER_PACKERS.items():
+                        if _begins_with(file, mark):
+                            raise GraphError(f"packed by {packer}", where=str(self), cure=UNPACK)
                     yield self._recoded(file) if recode else file
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise GraphError(f"damaged or truncated: {error}", where=str(self)) from None
@@ -256,14 +260,24 @@ class _Packed:
         return data
 
 
-class _Unpacked(gzip.GzipFile):
+class _Unpacked(io.RawIOBase):
     """What gzip has made, unless it unpacks to far more than was read."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self.packed, self.unpacked, self.title = _Packed(stream), 0, name
-        super().__init__(fileobj=cast("Any", self.packed), mode="rb")
+        self.gzip = gzip.GzipFile(fileobj=cast("Any", self.packed))
 
-    def _checked(self, data: bytes) -> bytes:
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self.gzip.seek(offset, whence)
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.gzip.read1(len(buffer))
         self.unpacked += len(data)
         if self.unpacked > max(SMALL_TEXT, LARGEST_RATIO * self.packed.count):
             raise GraphError(
@@ -271,16 +285,8 @@ class _Unpacked(gzip.GzipFile):
                 where=self.title,
                 cure="Unpack it yourself if you trust it",
             )
-        return data
-
-    def read(self, size: int | None = -1) -> bytes:
-        return self._checked(super().read(size))
-
-    def read1(self, size: int = -1) -> bytes:
-        return self._checked(super().read1(size))
-
-    def readline(self, size: int | None = -1) -> bytes:
-        return self._checked(super().readline(-1 if size is None else size))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 class _Recoded(io.RawIOBase):

@@ -29,22 +29,13 @@ CHECKED = 1024
 
 @dataclass(frozen=True)
 class Position:
-    """How far a file was read.
-
-    Parameters
-    ----------
-    offset, line : int
-        Bytes and lines.
-    whole : bool
-        Whether the last line had an end.
-    digest : str
-        Digest of the bytes before, which identifies the file.
-    """
+    """How far a file was read: bytes, lines, and whether the last line had an end."""
 
     offset: int = 0
     line: int = 0
     whole: bool = True
     digest: str = ""
+    """Digest of the bytes before, which identifies the file."""
 
     def record(self) -> dict[str, Any]:
         """Return the position as plain values."""
@@ -77,24 +68,9 @@ def follow_graphs(
 ) -> Iterator[tuple[list[RawGraph | BadGraph], Position]]:
     """Yield the graphs of a file and the position after them, then those that are added.
 
-    A line is read once its end is written, or at the end of a file that is not followed.
-
-    Parameters
-    ----------
-    path : str
-        A file or pipe. "-" for standard input.
-    format : str
-        One of `LINE_FORMATS`.
-    start : Position, optional
-        Where to start. Standard input and pipes are taken to begin there.
-    follow : bool, default=False
-        Wait for more at the end of a file.
-    block_size : int, default=256
-        Graphs that are yielded at once, at most.
-    idle : callable, optional
-        Called before each wait.
-    **options
-        Options of the reader of the format.
+    A line is read once its end is written, or at the end of a file that is not followed. Standard input ("-")
+    and pipes are taken to begin at `start`. `idle` is called before each wait for more, and `options` are
+    those of the reader.
 
     Examples
     --------

@@ -24,6 +24,7 @@ import numpy as np
 from grnf._utils.memory import check_graph_memory
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record
+from grnf.io.files.graph_rows import graph_of_row
 from grnf.io.files.limits import LARGEST_RATIO, MOST_EMPTY_GRAPHS, SMALL_MEMBER, Member, open_archive
 from grnf.io.files.npz import ArrayStream
 from grnf.io.files.number_table import read_number_table
@@ -46,6 +47,8 @@ LONGEST_WAIT = 600
 """Seconds for a file in a process of its own."""
 TARGETS = ("y", "Y", "label", "labels", "target", "targets")
 """Names of an array with a target for each graph of a stack."""
+ROW = {name: name for name in ("edge_index", "node_feat", "edge_attr", "y", "num_nodes")} | {"x": "node_feat"}
+"""Arrays of a file with one graph, as in PyG and OGB, and what `graph_of_row` calls them."""
 SPARSE = {"indices", "indptr", "row", "col", "offsets", "data", "shape", "format", "_is_array"}
 """Members of a file that scipy.sparse.save_npz has written."""
 
@@ -57,15 +60,9 @@ def read_matrices(
 ) -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a file of adjacency matrices.
 
-    Parameters
-    ----------
-    source : File
-    array : str, optional
-        The array of matrices, if a file has several. By default the only stack, or all square arrays.
-    y : str, optional
-        The array with a target for each graph of the stack. By default the one called y, label(s) or
-        target(s), if there is one of that length.
-    on_error : {"raise", "yield"}
+    Of several arrays, `array` names that of matrices, by default the only stack, or all square arrays. `y`
+    names that with a target for each graph of the stack, by default y, label(s) or target(s) if it has that
+    length.
     """
     with source.reopenable() as again, again.open(recode=False) as file:
         head = file.read(16)
@@ -96,17 +93,32 @@ def holds_matrices(source: File) -> bool:
         return ArrayStream(file, size, str(source)).dtype.kind in "biuf"
 
 
-def _graph(content: File | tuple[Any, str | None, Any]) -> RawGraph:
-    """Return the graph of a matrix, with its name and target, or of a text."""
+def _graph(content: File | dict[str, Any] | tuple[Any, str | None, Any]) -> RawGraph:
+    """Return the graph of a matrix, with its name and target, of a text, or of the arrays of PyG."""
+    if isinstance(content, dict):
+        row = {ROW[name]: values if values.ndim else values.item() for name, values in content.items()}
+        return graph_of_row(row)
     if isinstance(content, File):
         with content.open() as file:
             is_market = file.read(len(MARKET)) == MARKET
         if not is_market:
+            _check_text(content)
             return read_number_table(content)
         content = read_market(content.whole(), content.isolated), None, None
     matrix, name, y = content
     check_graph_memory(matrix.shape[0])
     return replace(batch_from_matrices([matrix])[0], graph_id=name, y=y)
+
+
+def _check_text(source: File) -> None:
+    """Refuse what is no table of numbers by its name or its first bytes."""
+    with source.open() as file:
+        if b"\0" in file.read(HEAD):
+            raise GraphError("not a MATLAB file of version 5 to 7", cure="Save it with -v7, or as .npy")
+    if source.path.name.lower().removesuffix(".gz").endswith(".mtx"):
+        raise GraphError(
+            "the first line of a Matrix Market file must begin with %%MatrixMarket", cure="Add it"
+        )
 
 
 def _of_stream(
@@ -227,6 +239,9 @@ def _of_archive(file: IO[bytes], source: File, array: str | None, y: str | None)
         if "format" in names and set(names) <= SPARSE:
             yield str(source), None, (_sparse(file, source), None, None)
             return
+        if "edge_index" in names and array is None:
+            yield str(source), None, {name: _whole(archive, name, source) for name in names if name in ROW}
+            return
         roles: dict[str, str | None] = dict.fromkeys(names)
         others = {}
         asked = _target_names(names, y, source)
@@ -238,6 +253,13 @@ def _of_archive(file: IO[bytes], source: File, array: str | None, y: str | None)
         for name in _chosen(roles, array, source):
             with _member(archive, name, source) as stream:
                 yield from _of_stream(stream, name, str(source), others)
+
+
+def _whole(archive: zipfile.ZipFile, name: str, source: File) -> Any:
+    """Return all of an array, in its shape."""
+    with _member(archive, name, source) as stream:
+        order: Any = "F" if stream.fortran_order else "C"
+        return stream.take(stream.length).reshape(stream.shape, order=order)
 
 
 @contextmanager

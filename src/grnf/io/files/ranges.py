@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count as count_from
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -33,19 +33,10 @@ SPOOLED = 2**24
 
 @dataclass(frozen=True)
 class Range:
-    """Some graphs of a file, one after the other.
+    """Some graphs of a file: how many, from which position on. None: all of the file.
 
-    Parameters
-    ----------
-    path : str
-    format : str
-        A name in `FORMATS`.
-    first : int
-        Position of the first of them among the graphs of the file.
-    count : int, optional
-        How many they are, or None if that is not known: all of the file.
-    header, start, stop, line : int
-        In a text, bytes of its header, first byte of the range and byte after it, and lines before it.
+    In a text, also bytes of its header, the first byte of the range and the byte after it, and lines before
+    it.
     """
 
     path: str
@@ -81,17 +72,19 @@ def ranges_of(path: Path | File, size: int, format: str | None = None, **options
         return [Range(name, entry.name, first, min(size, n_rows - first)) for first in starts]
     has_header = entry.cut == "table" and table_of(file).has_header
     with file.open() as stream:
-        head = stream.readline() if has_header or entry.name == "smi" else b""
-        if has_header or (entry.name == "smi" and is_smi_header(head)):
+        if entry.cut == "table":
+            head = b"".join(islice(stream, table_of(file).lines_before + has_header))
             while has_header and head.count(b'"') % 2 and (more := stream.readline()):
                 head += more  # a name with a line end
         else:
-            head = b""
+            first = list(takewhile(is_smi_header, stream)) if entry.name == "smi" else []
+            head = b"".join(first)
     with file.open() as stream:
         stream.read(len(head))
         cuts, count = _cuts(stream, len(head), head.count(b"\n"), size, entry.cut == "table")
+    header = len(head) if has_header else 0
     return [
-        Range(name, entry.name, first, min(size, count - first), len(head), start, stop, line)
+        Range(name, entry.name, first, min(size, count - first), header, start, stop, line)
         for first, ((start, line), (stop, _)) in zip(count_from(0, size), pairwise(cuts), strict=False)
     ]
 
