@@ -15,7 +15,7 @@ from grnf import GraphError
 from grnf.io import BadGraph, read_graphs, to_raw, write_graphs
 from grnf.io.files import matrices
 from grnf.io.files.file import File
-from grnf.io.files.matrices import read_matlab
+from grnf.io.files.matrices import load_matlab
 from grnf.io.files.reading import guess_format
 from optional import require
 from raw_graphs import assert_same
@@ -96,7 +96,7 @@ def test_numbers_and_texts_of_matlab(tmp_path, kind, packed):
     others = {"t": "text", "rows": np.array(["ab", "c"]), "cells": cells, "z": 1j * A[0], "s": {"a": 1}}
     path = tmp_path / "a.mat"
     scipy.io.savemat(path, {"A": A, "S": sp.csc_matrix(A[0].astype(float)), **others}, do_compression=packed)
-    found = read_matlab(path.read_bytes(), isolated=False)
+    found = load_matlab(path.read_bytes())
     assert np.array_equal(found["A"], A)
     assert np.array_equal(found["S"].toarray(), A[0])
     assert (found["t"].tolist(), found["rows"].tolist()) == (["text"], ["ab", "c"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +16,7 @@ from grnf.errors import GraphError
 from grnf.io.files.file import CHUNK, GZIP, File, too_long
 from grnf.io.files.formats import FORMATS
 from grnf.io.files.limits import LONGEST_RECORD
-from grnf.io.raw import BadGraph, RawBatch, RawGraph
+from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["LINE_FORMATS", "Position", "follow_graphs"]
 
@@ -90,11 +91,8 @@ def follow_graphs(
         for lines, reached in _blocks(file, position, follow, block_size, title, idle):
             source = _Lines(title, lines, reached.line - len(lines))
             items = FORMATS[format].reader(source, on_error="yield", **options)
-            yield [graph for item in items for graph in _graphs_of(item)], reached
-
-
-def _graphs_of(item: RawBatch | RawGraph | BadGraph) -> Iterable[RawGraph | BadGraph]:
-    return item if isinstance(item, RawBatch) else [item]
+            some = ([item] if isinstance(item, RawGraph | BadGraph) else item for item in items)
+            yield list(chain.from_iterable(some)), reached
 
 
 @contextmanager

@@ -237,7 +237,7 @@ def _own_row(
 
 
 def only_graph(rows: Callable[[], GraphRows]) -> RawGraph:
-    """Return the graph of one row, checked on its own."""
+    """Return the graph of a single row, checked."""
     try:
         graph = rows().batch()[0]
     except GraphError:

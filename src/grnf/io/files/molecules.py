@@ -66,7 +66,7 @@ def read_smiles(
     """Yield the molecules of a table in blocks. Their graph column "smiles" is the SMILES of the table.
 
     By default the `column` of SMILES is the one called SMILES in any case, or the only one whose first values
-    are nearly all molecules. `y` are columns of targets, by default the one called y or Y; several give a
+    are nearly all molecules. `y` are columns of targets, by default the one called y or Y. Several give a
     list. `graph_id` is the column of names, by default the one called graph_id, id, CID or the like. `keep`
     are columns that go with the molecules as graph columns. `standardize` and `stereo` are those of
     `grnf.io.from_molecules.batch_from_molecules`.

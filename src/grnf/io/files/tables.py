@@ -101,7 +101,7 @@ class Table:
         """The number of rows, if it is known without reading them."""
         self.has_header = True
         self.lines_before = 0
-        """Lines before the header, or before the first row: empty ones, comments, and "sep=;" of Excel."""
+        """Lines before the header or first row: empty ones, comments, and the separator of Excel."""
         self.delimiter = ""
         """What separates the fields of a text."""
         self.unnamed: set[str] = set()
@@ -302,7 +302,7 @@ def is_parquet(file: File) -> bool:
 
 
 def _is_before(line: str) -> bool:
-    """Whether a line before the header is empty, a comment without names of columns, or "sep=;" of Excel."""
+    """Whether a line before the header is empty, a comment without names of columns, or Excel's separator."""
     if not COMMENT.match(line):
         return not line.strip() or bool(SEPARATOR.match(line))
     names = {name.strip("#% ").lower() for name in re.split(r"[\t;,|]", line)}

@@ -231,10 +231,6 @@ def _with_vectors(columns: Mapping[str, npt.NDArray[Any]], widths: Mapping[str, 
     return joined
 
 
-def _nan_for_none(value: Any) -> Any:
-    return math.nan if value is None else value
-
-
 def _none_for_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [_none_for_nan(entry) for entry in value]
