@@ -9,7 +9,7 @@ import pytest
 import scipy.io
 
 from grnf import GraphError
-from grnf.io import BadGraph, read_graphs
+from grnf.io import read_graphs
 from grnf.io.files.ranges import ranges_of, read_range
 from optional import require, require_format
 
@@ -195,10 +195,3 @@ def test_directions_of_gephi(tmp_path, kind):
     (found,) = read_graphs(path)
     assert found.directed == (kind == "Directed")
     assert list(found.edge_columns) == (["Type", "Id", "Weight"] if kind == "single" else ["Weight"])
-
-
-def test_rows_that_are_too_short_or_long_cost_only_themselves(tmp_path):
-    require("rdkit")
-    (tmp_path / "a.csv").write_text("smiles,y\nCCO,1\nCC\nCCC,3,4\nC,2\n")
-    found = list(read_graphs(tmp_path / "a.csv", on_error="yield"))
-    assert [isinstance(graph, BadGraph) for graph in found] == [False, True, True, False]
