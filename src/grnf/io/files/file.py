@@ -21,8 +21,8 @@ from grnf.io.files.limits import LARGEST_DOCUMENT, LARGEST_RATIO, SMALL_MEMBER
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = [
-    "Block", "File", "OnError", "aside", "decoded", "deliver", "each_record", "line_records", "one_line",
-    "open_sink",
+    "Block", "File", "OnError", "aside", "decoded", "deliver", "each_record", "line_records",
+    "numbered_lines", "one_line", "open_sink",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -96,8 +96,6 @@ class File:
         self.max_memory = max_memory
         self.rows: tuple[int, int] | None = None
         """First row and number of rows to read of a Parquet file; None for all."""
-        self.head_lines = self.lines_passed_over = 0
-        """Lines of the header of a range, and lines between them and the range."""
         self.sniffed: Any = None
         """The table of this file once it is known; see `grnf.io.files.tables.table_of`."""
         if decimal not in (".", ","):
@@ -225,26 +223,28 @@ class File:
 
     def lines_or_errors(self, limit: int) -> Iterator[tuple[int, bytes | GraphError]]:
         """Yield lines, and an error for each line that is too long, which is skipped without being held."""
-        number = 0
         with self.open() as stream:
-            while line := stream.readline(limit + 2):
-                number += 1 if number != self.head_lines else 1 + self.lines_passed_over
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")
-                if len(line) > limit:
-                    ended = line.endswith(b"\n")
-                    line = line.rstrip(b"\r\n")
-                    if len(line) > limit:
-                        while not ended and (rest := stream.readline(CHUNK)):
-                            ended = rest.endswith(b"\n")
-                        yield number, too_long(limit)
-                        continue
-                yield number, line.rstrip(b"\r\n")
+            yield from numbered_lines(stream, limit)
 
 
-def too_long(limit: int) -> GraphError:
-    """Return the error about a line of more than `limit` bytes."""
-    return GraphError(f"the line is longer than {limit} bytes", cure="Check the format (format=, --format)")
+def numbered_lines(
+    stream: IO[bytes], limit: int, number: int = 0, size: int = sys.maxsize
+) -> Iterator[tuple[int, bytes | GraphError]]:
+    """Yield the lines in the next `size` bytes, as `File.lines_or_errors` does, after `number` others."""
+    while line := stream.readline(min(limit + 2, size)):
+        number, size = number + 1, size - len(line)
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if len(line) > limit:
+            ended = line.endswith(b"\n")
+            line = line.rstrip(b"\r\n")
+            if len(line) > limit:
+                while not ended and (rest := stream.readline(min(CHUNK, size))):
+                    ended, size = rest.endswith(b"\n"), size - len(rest)
+                cure = "Check the format (format=, --format)"
+                yield number, GraphError(f"the line is longer than {limit} bytes", cure=cure)
+                continue
+        yield number, line.rstrip(b"\r\n")
 
 
 class _Packed:

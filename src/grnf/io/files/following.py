@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from grnf.errors import GraphError
-from grnf.io.files.file import CHUNK, GZIP, File, too_long
+from grnf.io.files.file import CHUNK, GZIP, File, numbered_lines
 from grnf.io.files.formats import FORMATS
 from grnf.io.files.limits import LONGEST_RECORD
 from grnf.io.raw import BadGraph, RawGraph
@@ -51,10 +52,7 @@ class _Lines(File):
         self.held, self.first = lines, first
 
     def lines_or_errors(self, limit: int) -> Iterator[tuple[int, bytes | GraphError]]:
-        for number, line in enumerate(self.held, start=self.first + 1):
-            line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-            line = line.rstrip(b"\r\n")
-            yield number, too_long(limit) if len(line) > limit else line
+        return numbered_lines(io.BytesIO(b"".join(self.held)), limit, self.first)
 
 
 def follow_graphs(
