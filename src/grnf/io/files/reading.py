@@ -7,13 +7,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from grnf._utils.memory import within_memory
 from grnf._utils.rules import memory_size
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.io.files.edge_table import is_node_table
 from grnf.io.files.file import UNPACK, Block, File, OnError, one_line
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
@@ -99,17 +99,9 @@ def read_graphs(
     >>> [graph.n_nodes for graph in read_graphs(path)]
     [3, 5]
     """
-    if on_error not in ("raise", "yield"):
-        raise ValueError(f"on_error must be 'raise' or 'yield', got {on_error!r}")
-    return _one_by_one(_blocks(_parts(path, format, options), on_error, 1, None))
-
-
-def _one_by_one(blocks: Iterable[Block]) -> Iterator[RawGraph | BadGraph]:
-    index = count()
-    for block in blocks:
-        for graph in block:
-            place = next(index)
-            yield replace(graph, index=place) if isinstance(graph, BadGraph) else graph
+    blocks = read_blocks(path, format=format, on_error=on_error, block_size=1, **options)
+    numbered = enumerate(chain.from_iterable(blocks))
+    return (replace(graph, index=n) if isinstance(graph, BadGraph) else graph for n, graph in numbered)
 
 
 def file_of(
@@ -213,6 +205,10 @@ def read_blocks(
     >>> list(read_blocks(path))
     [RawBatch(2 graphs, 5 nodes, 2 edges, node_columns=[], edge_columns=[])]
     """
+    if on_error not in ("raise", "yield"):
+        raise invalid(
+            "on_error", "be 'raise' or 'yield'", repr(on_error), "Pass 'yield' to continue after bad graphs"
+        )
     return _blocks(_parts(path, format, options), on_error, block_size, n_jobs)
 
 
