@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from experiments.figures import COLORS, new_figure
 from experiments.baseline_methods import GRID_C, METHODS, NEED_GRAKEL, NEED_SMILES, TREES, score
 from experiments.baseline_sets import MOLECULES, TU, UNITS, load_set
+from experiments.figures import COLORS, new_figure
 from experiments.study import Table
 
 TITLE = "Default models compared with kernels, fingerprints and forests"
