@@ -1,7 +1,7 @@
 """Time and size of `pip install .` in empty environments, by package: python benchmarks/install_size.py.
 
-The core, then each extra in the same environment. PyTorch is large, so its size comes from the environment that
-runs this file. Results: results/install.json. They fill the table in docs/install.md, which `--table` writes again.
+The core, then each extra in the same environment. PyTorch is large, so its size comes from the environment
+that runs this file. Results: results/install.json. They go into docs/install.md with table.py.
 """
 
 import json
@@ -22,13 +22,14 @@ import importlib.metadata, json
 found = {}
 for each in importlib.metadata.distributions():
     paths = {each.locate_file(file) for file in each.files or []}
-    found[each.metadata["Name"].lower().replace("-", "_")] = sum(p.stat().st_size for p in paths if p.is_file())
+    name = each.metadata["Name"].lower().replace("-", "_")
+    found[name] = sum(path.stat().st_size for path in paths if path.is_file())
 print(json.dumps(found))
 """
 DEPENDENCIES = (
     ("", "numpy", "arrays", "BSD-3-Clause", "required"),
     ("", "scipy", "sparse matrices, assignment, special functions, MATLAB files", "BSD-3-Clause", "required"),
-    ("", "scikit_learn joblib threadpoolctl", "estimator API, SVM, t-SNE, HDBSCAN", "BSD-3-Clause", "required"),
+    ("", "scikit_learn joblib", "estimator API, SVM, t-SNE, HDBSCAN", "BSD-3-Clause", "required"),
     ("", "numba llvmlite", "compiled kernels", "BSD-2-Clause, Apache-2.0", "required"),
     ("", "typer rich", "command line, progress", "MIT", "required"),
     ("io", "pyarrow", "Parquet", "Apache-2.0", "no Parquet files"),
@@ -38,7 +39,7 @@ DEPENDENCIES = (
     ("chem", "rdkit", "molecules", "BSD-3-Clause", "no SMILES, no SD files"),
     ("plot", "matplotlib", "figures", "PSF-based", "no figures"),
     ("map", "umap_learn", "layouts of large maps", "BSD-3-Clause", "principal axes above 5,000 graphs"),
-    ("torch, pyg", "torch torch_geometric", "PyTorch layer", "BSD-3-Clause, MIT", "no `grnf.nn`"),
+    ("torch pyg", "torch torch_geometric", "PyTorch layer", "BSD-3-Clause, MIT", "no `grnf.nn`"),
     ("dask", "dask distributed", "clusters", "BSD-3-Clause", "no `--dask`"),
 )
 """Extra, names of distributions, reason, license, what happens without them."""
@@ -82,13 +83,14 @@ def measured():
     return {"python": sys.version.split()[0], "core": core, "extras": extras, "mb": sizes}
 
 
-def table(found):
-    """Return the text for the page."""
+def table():
+    """Return the lines for the page, from the stored result."""
+    found = measure.stored("install")
     core, sizes = found["core"], found["mb"]
     lines = [
-        f"In an empty environment with Python {found['python']}, `pip install .` took {core['cpu_seconds']:.0f} s of "
-        f"CPU time and {core['mb']} MB on disk,",
-        "compiled Python files included. Sizes in the table are those of the files of each package.",
+        f"In an empty environment with Python {found['python']}, `pip install .` took",
+        f"{core['cpu_seconds']:.0f} s of CPU time and {core['mb']} MB on disk, compiled Python files included.",
+        "Sizes in the table are those of the files of each package.",
         "",
         "| Dependency | Extra | Reason | License | Size (MB) | Without it |",
         "|---|---|---|---|---|---|",
@@ -97,19 +99,11 @@ def table(found):
         known = [sizes[name] for name in names.split() if name in sizes]
         size = f"{sum(known):.0f}" if known else "not measured"
         shown = ", ".join(name.replace("_", "-") for name in names.split())
-        lines.append(f"| {shown} | {extra} | {reason} | {license_} | {size} | {without} |")
+        extras = ", ".join(f"`{each}`" for each in extra.split()) or "core"
+        lines.append(f"| {shown} | {extras} | {reason} | {license_} | {size} | {without} |")
     parts = [f"`{extra}` {entry['mb']} MB" for extra, entry in found["extras"].items()]
-    return "\n".join([*lines, "", f"With what they bring along, the extras add: {', '.join(parts)}."])
-
-
-def main():
-    if "--table" not in sys.argv:
-        measure.store("install", measured())
-    sys.path.append(str(measure.ROOT / "docs"))
-    import pages
-
-    pages.fill("install", table(measure.stored("install")))
+    return [*lines, "", f"With what they bring along, the extras add: {', '.join(parts)}."]
 
 
 if __name__ == "__main__":
-    main()
+    measure.store("install", measured())

@@ -57,9 +57,8 @@ html_title = "grnf"
 html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_sidebars = dict.fromkeys(
-    ("index", "install", "tutorial", "faq", "comparison", "glossary", "citation", "release_notes", "changelog"), []
-)  # pages without pages below them
+ALONE = "index install tutorial faq comparison glossary citation release_notes changelog"
+html_sidebars = {page: [] for page in ALONE.split()}  # pages without pages below them
 html_show_sourcelink = False
 html_show_search_summary = False  # from disk, browsers refuse to fetch it
 html_theme_options = {
@@ -125,8 +124,8 @@ def tidy(app, doctree):
             block.rawsource, block.children = text, [nodes.Text(text)]
             block.children[0].parent = block
     for table in doctree.findall(nodes.table):
-        rows = [[entry for entry in row.findall(nodes.entry)] for row in table.findall(nodes.row)]
-        for column in list(zip(*rows))[1:]:
+        rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
+        for column in list(zip(*rows, strict=False))[1:]:
             texts = [entry.astext() for entry in column[1:] if entry.astext().strip()]
             if texts and all(NUMBER.match(text) for text in texts):
                 for entry in column:

@@ -145,7 +145,7 @@ def tables(results: dict[str, Any]) -> list[Table]:
             mean, difference, error = _differences(entries, variant)
             row.append(f"{mean:.1f}" if variant == ALL else f"{mean:.1f} ({difference:+.1f} ± {error:.1f})")
         rows.append(row)
-    title = "Accuracy in percent; in brackets the difference from all seven views ± its standard error over folds"
+    title = "Accuracy in percent; in brackets the difference from all views ± its standard error over folds"
     return [Table(title, ["", *sets], rows)]
 
 
@@ -177,6 +177,8 @@ def draw(results: dict[str, Any]) -> Any:
         axes.set_yticks(range(len(ranked)), list(map(label, ranked)), fontsize=9)
         axes.set_ylim(-0.6, len(ranked) - 0.4)
         axes.set_title(title)
-    all_axes[-1].set_xlabel("difference of accuracy from all seven views, points (± standard error)", fontsize=10)
+    all_axes[-1].set_xlabel(
+        "difference of accuracy from all seven views, points (± standard error)", fontsize=10
+    )
     all_axes[0].legend(frameon=False, loc="lower left", fontsize=9)
     return figure

@@ -199,6 +199,6 @@ def draw(results):
     axes[0].set_yticks(range(len(names)), names)
     axes[0].invert_yaxis()
     axes[len(axes) // 2].set_xlabel(
-        "GRNFClassifier or GRNFRegressor minus the other method, points (RMSE: tenths, sign reversed); bars: 2 standard errors"
+        "GRNF minus the other method, points (RMSE: tenths, sign reversed); bars: 2 standard errors"
     )
     return figure

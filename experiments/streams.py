@@ -295,7 +295,9 @@ def draw(results):
             error = row["delay_error"] if name == "delay" else 0
             look = {"color": colors[name], "fmt": style[0], "capsize": 3}
             last.errorbar(place + shift, row[name], error, **look)
-    last.set_xticks(range(len(single)), [f"{kind}\n{name}".replace("-", "-\n") for kind, name, _ in single], fontsize=8)
+    last.set_xticks(
+        range(len(single)), [f"{kind}\n{name}".replace("-", "-\n") for kind, name, _ in single], fontsize=8
+    )
     last.set(title="other changes", xlim=(-0.5, len(single) - 0.5))
     ticks = [2, 5, 10, 20, 50, 100, 200, 500]
     all_axes[0].set(yscale="log", ylabel="mean delay, graphs (at most 500)")

@@ -164,7 +164,9 @@ def draw(results: dict[str, Any]) -> Any:
         ("empirical_delta_star", "measured, one estimate", COLORS[0], "o"),
     ):
         shown = np.array(curves[name]) > 0  # 0 has no place on a logarithmic axis
-        risk.plot(M[shown], np.array(curves[name])[shown], ls="", marker=marker, ms=5, color=color, label=label)
+        risk.plot(
+            M[shown], np.array(curves[name])[shown], ls="", marker=marker, ms=5, color=color, label=label
+        )
     risk.axhline(results["delta"], color="0.5", linewidth=1, linestyle="--")
     risk.text(4e11, 1.12 * results["delta"], f"{100 * results['delta']:.0f} %", ha="right", color="0.35")
     risk.set(xscale="log", yscale="log", ylim=(1e-3, 1.5), xlim=(20, 5e11))
@@ -184,7 +186,9 @@ def draw(results: dict[str, Any]) -> Any:
     coverage.set(xscale="log", ylabel="intervals that contain $d_P^2$, %", ylim=(70, 102))
     length.set(xscale="log", yscale="log", ylabel="mean length of an interval / $d_P^2$")
     labels = coverage.get_legend_handles_labels()
-    coverage.legend(*labels, fontsize=8.5, loc="upper left", bbox_to_anchor=(0, -0.16), ncols=2, frameon=False)
+    coverage.legend(
+        *labels, fontsize=8.5, loc="upper left", bbox_to_anchor=(0, -0.16), ncols=2, frameon=False
+    )
     for axes in (risk, coverage, length):
         axes.set_xlabel("number of features M")
     return figure
