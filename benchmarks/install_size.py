@@ -89,7 +89,7 @@ def table():
     core, sizes = found["core"], found["mb"]
     lines = [
         f"In an empty environment with Python {found['python']}, `pip install .` took",
-        f"{core['cpu_seconds']:.0f} s of CPU time and {core['mb']} MB on disk, compiled Python files included.",
+        f"{core['cpu_seconds']:.0f} s of CPU time and {core['mb']} MB on disk, compiled files included.",
         "Sizes in the table are those of the files of each package.",
         "",
         "| Dependency | Extra | Reason | License | Size (MB) | Without it |",

@@ -74,6 +74,14 @@ reference_pages.write(Path(__file__).parent / "reference")
 
 
 FORMULAS = (
+    (r"\\\|z\(g1\) - z\(g2\)\\\|\^2", lambda _: r"|z(g_1) - z(g_2)|^2"),
+    (r"z\(g1\) \. z\(g2\)", lambda _: r"z(g_1) \cdot z(g_2)"),
+    (r"d_P\(g1, g2\)\^2", lambda _: "d_P(g_1, g_2)^2"),
+    (r"d_P\(g1, g2\)", lambda _: "d_P(g_1, g_2)"),
+    (r"psi\(g; w_(\w)\)", lambda found: rf"\psi(g; w_{found[1]})"),
+    (r"psi\(g([12]); w_(\w)\)", lambda found: rf"\psi(g_{found[1]}; w_{found[2]})"),
+    (r"z\(g\)", lambda _: "z(g)"),
+    (r"w_([mM])", lambda found: f"w_{found[1]}"),
     (r"d_P\^2", lambda _: "d_P^2"),
     (r"d_P", lambda _: "d_P"),
     (r"kappa_P", lambda _: r"\kappa_P"),
@@ -127,7 +135,7 @@ def tidy(app, doctree):
         rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
         for column in list(zip(*rows, strict=False))[1:]:
             texts = [entry.astext() for entry in column[1:] if entry.astext().strip()]
-            if texts and all(NUMBER.match(text) for text in texts):
+            if sum(bool(NUMBER.match(text)) for text in texts) > 0.8 * len(texts):
                 for entry in column:
                     entry["classes"].append("number")
 
