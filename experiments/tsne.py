@@ -15,11 +15,12 @@ from grnf._utils.random import page_generator
 
 TITLE = "t-SNE of Delaunay graphs and of molecules"
 ABOUT = (
-    "600 graphs of each dataset, embedded with 10,000 features; t-SNE of the vectors, one point per graph. "
-    "SBM and Delaunay graphs are those of the paper, AIDS is a TU dataset of molecules that do or do not act "
-    "on the virus. The number is the share of graphs whose nearest neighbor (in the vectors, not on the figure) "
-    "is of the same class. Orders 1 and 2 see degrees and pairs only, so on SBM, whose classes have about as "
-    "many edges, they group graphs by the number of edges and the classes overlap. It is in the table only."
+    "600 graphs of each dataset, embedded with 10,000 features; t-SNE of the vectors, one point per "
+    "graph. SBM and Delaunay graphs are those of the paper, AIDS is a TU dataset of molecules that do or "
+    "do not act on the virus. The number is the share of graphs whose nearest neighbor (in the vectors, "
+    "not on the figure) is of the same class. Orders 1 and 2 see degrees and pairs only, so on SBM, whose "
+    "classes have about as many edges, they group graphs by the number of edges and the classes overlap. "
+    "It is in the table only."
 )
 
 MAPS: dict[str, tuple[str, dict[str, Any]]] = {
