@@ -41,7 +41,22 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 numpydoc_validation_checks = set()
 
+
+def gallery_style(gallery_conf, name):
+    """Give the examples the style of all other figures."""
+    from cycler import cycler
+    from matplotlib import rcParams
+
+    from grnf.maps.figures import COLORS
+
+    rcParams.update(
+        {"axes.prop_cycle": cycler(color=COLORS), "axes.spines.top": False, "axes.spines.right": False}
+    )
+    rcParams.update({"axes.grid": True, "grid.color": "#dddddd", "axes.axisbelow": True})
+
+
 sphinx_gallery_conf = {
+    "reset_modules": ("matplotlib", gallery_style),
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": "/plot_",
