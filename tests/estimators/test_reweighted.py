@@ -268,12 +268,12 @@ def test_numbers_are_a_regression():
 @pytest.mark.parametrize(
     ("y", "task", "message"),
     [
-        (None, "auto", "needs labels"),
-        ([1, 2], "auto", "3 graphs, y of shape"),
-        ([1, 1, 1], "auto", "one class only"),
+        (None, "auto", "one label for each"),
+        ([1, 2], "auto", r"each of 3 graphs, got shape \(2,\)"),
+        ([1, 1, 1], "auto", "at least two classes"),
         ([0.5, 0.5, 0.5], "regression", "constant"),
         ([0.5, np.nan, 1.0], "auto", r"NaN or infinity at \[1\]"),
-        (["a", "b", "c"], "regression", "must hold numbers"),
+        (["a", "b", "c"], "regression", "must have numbers"),
         ([1, 2, 3], "ranking", "task must be"),
     ],
 )

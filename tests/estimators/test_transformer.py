@@ -186,7 +186,7 @@ def test_load_refuses_what_is_not_a_saved_transformer(text, message, tmp_path):
         ({"n_components": 0}, "GRNF: n_components must be an integer >= 1 or 'auto', got 0. required_dim"),
         ({"n_components": 1.5}, "n_components must be an integer >= 1 or 'auto', got 1.5"),
         ({"n_components": True}, "n_components must be an integer >= 1 or 'auto', got True"),
-        ({"n_components": "auto"}, "n_components='auto' needs eps"),
+        ({"n_components": "auto"}, "eps must be .* n_components='auto', got None"),
         ({"n_components": "auto", "eps": 1, "delta": 0.1, "activation": "relu"}, "be bounded, got 'relu'"),
         ({"orders": 2}, r"write \{k: 1.0\}"),
         ({"proposal": {1: 0.5}}, "must sum to 1"),

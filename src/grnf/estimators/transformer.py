@@ -24,7 +24,7 @@ from grnf._utils.saved import COUNT, NUMBER, OBJECT, TEXT, TEXTS, check_version,
 from grnf.activations import ACTIVATIONS, Activation
 from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
 from grnf.engine import Schedule
-from grnf.errors import GrnfWarning
+from grnf.errors import GrnfWarning, invalid
 from grnf.estimators.streams import embed_stream
 from grnf.features import Embedder, FeatureMap, HiddenSums, affordable_orders
 from grnf.graphs import GraphBatch, null_graph
@@ -104,9 +104,18 @@ class Saved:
     def to_json(self) -> str:
         """Return the fitted object as JSON, from which `from_json` makes the same object.
 
+        It holds the settings, the attributes of graphs, and the seed from which all coefficients follow.
+
         Returns
         -------
         str
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> text = GRNF(64, random_state=0).fit(["CCO"]).to_json()  # for a database or a message
+        >>> GRNF.from_json(text).transform(["CCO", "CCN"]).shape
+        (2, 64)
         """
         raise NotImplementedError
 
@@ -129,10 +138,7 @@ class Saved:
         >>> from pathlib import Path
         >>> from grnf import GRNF
         >>> path = Path(tempfile.mkdtemp()) / "grnf.json"
-        >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCN"])
-        >>> grnf.save(path)
-        >>> bool((GRNF.load(path).transform(["CCO"]) == grnf.transform(["CCO"])).all())
-        True
+        >>> GRNF(64, random_state=0).fit(["CCO", "CCN"]).save(path)
         """
         text = self.to_json()
         with atomic_write(path) as file:
@@ -177,7 +183,6 @@ class Saved:
         Parameters
         ----------
         text : str
-            The result of `to_json`.
         **policies : str, optional
             As in `load`.
 
@@ -188,9 +193,8 @@ class Saved:
         Examples
         --------
         >>> from grnf import GRNF
-        >>> text = GRNF(64, random_state=0).fit(["CCO"]).to_json()
-        >>> GRNF.from_json(text).transform(["CCO", "CCN"]).shape
-        (2, 64)
+        >>> GRNF.from_json(GRNF(64, random_state=0).fit(["CCO"]).to_json()).seed_
+        0
         """
         return cls._of_text(text, "the text", **policies)
 
@@ -325,21 +329,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             yield _wrap_data_with_container("transform", block.Z, None, self)
 
     def to_json(self) -> str:
-        """Return the fitted transformer as JSON, from which `from_json` makes the same transformer.
-
-        It holds the settings, the attributes of graphs, and the seed from which all coefficients follow.
-
-        Returns
-        -------
-        str
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> text = GRNF(64, random_state=0).fit(["CCO"]).to_json()  # for a database or a message
-        >>> GRNF.from_json(text).seed_
-        0
-        """
+        """Return the fitted transformer as JSON, from which `from_json` makes the same transformer."""
         check_is_fitted(self)
         kind, params = type(self).__name__, plain_params(self)
         state = {
@@ -352,10 +342,8 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         }
         text = json.dumps(state, indent=2, default=_plain)
         if len(text) >= LARGEST:
-            raise ValueError(
-                f"the settings must have at most {LARGEST} characters, got {len(text)}. Remove columns of "
-                "names or ids from the graphs: each value is a category"
-            )
+            cure = "Remove columns of names or ids from the graphs: each value is a category"
+            raise invalid("the settings", f"have at most {LARGEST} characters", str(len(text)), cure)
         return text + "\n"
 
     @classmethod
@@ -505,14 +493,17 @@ class FeatureTransformer(GraphTransformer):
         z1, z2 = self._vectors([g1, g2]) - (0.0 if self.center else self.null_vector())
         return kernel_estimate(z1, z2, **self._precision())
 
-    def pairwise_distances(self, X: Any, Y: Any = None) -> FloatArray:
-        """Estimate d_P between all graphs of X, or between those of X and of Y: shape (n1, n2).
+    def pairwise_distances(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
+        """Estimate d_P between all graphs of X, or between those of X and of Y.
 
         Parameters
         ----------
         X : collection of graphs, as in `fit`
         Y : collection of graphs, optional
             By default X.
+        exact : bool, default=False
+            Compute the distances of infinitely many hidden channels instead, without sampling. Those of a
+            `ReweightedGRNF` have no sampling error anyway.
 
         Returns
         -------
@@ -522,19 +513,25 @@ class FeatureTransformer(GraphTransformer):
         --------
         >>> from grnf import GRNF, Graph
         >>> graphs = [Graph(3, []), Graph(3, [(0, 1)])]
-        >>> GRNF(64, random_state=0).fit(graphs).pairwise_distances(graphs).shape
-        (2, 2)
+        >>> GRNF(64, random_state=0).fit(graphs).pairwise_distances(graphs, exact=True).round(3)
+        array([[0.   , 0.258],
+               [0.258, 0.   ]])
         """
+        metric = self._exact_metric() if exact else None
+        if metric is not None:
+            return np.sqrt(metric.squared_distances(*self._sides(X, Y)))
         return pairwise_distances(self._vectors(X), None if Y is None else self._vectors(Y))
 
-    def pairwise_kernels(self, X: Any, Y: Any = None) -> FloatArray:
-        """Estimate kappa_P between all graphs of X, or between those of X and of Y: shape (n1, n2).
+    def pairwise_kernels(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
+        """Estimate kappa_P between all graphs of X, or between those of X and of Y.
 
         Parameters
         ----------
         X : collection of graphs, as in `fit`
         Y : collection of graphs, optional
             By default X.
+        exact : bool, default=False
+            Compute the kernel of infinitely many hidden channels instead, as in `pairwise_distances`.
 
         Returns
         -------
@@ -542,14 +539,24 @@ class FeatureTransformer(GraphTransformer):
 
         Examples
         --------
-        >>> from grnf import ReweightedGRNF
-        >>> from grnf.datasets import make_delaunay
-        >>> graphs, y = make_delaunay(40, random_state=0)
-        >>> ReweightedGRNF(16, n_candidates=256, random_state=0).fit(graphs, y).pairwise_kernels(graphs).shape
-        (40, 40)
+        >>> from grnf import GRNF
+        >>> grnf = GRNF(512, random_state=0).fit(["CCO", "CCCO"])
+        >>> grnf.pairwise_kernels(["CCO", "CCCO"]).round(2)
+        array([[0.73, 0.73],
+               [0.73, 0.75]])
         """
+        metric = self._exact_metric() if exact else None
+        if metric is not None:
+            return metric.kernel(*self._sides(X, Y))
         first, second = self._vectors(X), None if Y is None else self._vectors(Y)
         return pairwise_kernels(first, second, null=None if self.center else self.null_vector())
+
+    def _exact_metric(self) -> ExactMetric | None:
+        """Return what computes distances without sampling, or None if `distance` does so."""
+        return ExactMetric.of_map(self._map)
+
+    def _sides(self, X: Any, Y: Any) -> tuple[GraphBatch, GraphBatch | None]:
+        return self._batch(X), None if Y is None else self._batch(Y)
 
     @property
     def random_weights_(self) -> Draw:
@@ -979,67 +986,6 @@ class GRNF(FeatureTransformer):
         """Return what d_P^2 of all pairs is at most, infinite if it is not known."""
         return upper_bounds(self._map, self._batch(X), self._batch(Y))
 
-    def pairwise_distances(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
-        """Estimate d_P between all graphs of X, or between those of X and of Y: shape (n1, n2).
-
-        With `exact`, compute the distances of infinitely many hidden channels instead, without sampling.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-        Y : collection of graphs, optional
-            By default X.
-        exact : bool, default=False
-            Compute the distances of infinitely many hidden channels instead, without sampling.
-
-        Returns
-        -------
-        array, shape (n1, n2)
-
-        Examples
-        --------
-        >>> from grnf import GRNF, Graph
-        >>> graphs = [Graph(3, []), Graph(3, [(0, 1)])]
-        >>> GRNF(64, random_state=0).fit(graphs).pairwise_distances(graphs, exact=True).round(3)
-        array([[0.   , 0.258],
-               [0.258, 0.   ]])
-        """
-        if not exact:
-            return super().pairwise_distances(X, Y)
-        return np.sqrt(ExactMetric.of_map(self._map).squared_distances(*self._sides(X, Y)))
-
-    def pairwise_kernels(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
-        """Estimate kappa_P between all graphs of X, or between those of X and of Y: shape (n1, n2).
-
-        With `exact`, compute the kernel of infinitely many hidden channels instead, without sampling.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-        Y : collection of graphs, optional
-            By default X.
-        exact : bool, default=False
-            Compute the kernel of infinitely many hidden channels instead, without sampling.
-
-        Returns
-        -------
-        array, shape (n1, n2)
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> grnf = GRNF(512, random_state=0).fit(["CCO", "CCCO"])
-        >>> grnf.pairwise_kernels(["CCO", "CCCO"]).round(2)
-        array([[0.73, 0.73],
-               [0.73, 0.75]])
-        """
-        if not exact:
-            return super().pairwise_kernels(X, Y)
-        return ExactMetric.of_map(self._map).kernel(*self._sides(X, Y))
-
-    def _sides(self, X: Any, Y: Any) -> tuple[GraphBatch, GraphBatch | None]:
-        return self._batch(X), None if Y is None else self._batch(Y)
-
     def features(self, X: Any, start: int, stop: int) -> FloatArray:
         """Return the features start .. stop - 1 of the sequence whose first M `transform` uses.
 
@@ -1068,7 +1014,7 @@ class GRNF(FeatureTransformer):
         heads = self._map.heads
         start, stop = checked(start, "start", Int(0)), checked(stop, "stop", Int(1))
         if start % heads or stop % heads or stop <= start:
-            raise ValueError(f"start < stop must be multiples of heads={heads}, got {start} and {stop}")
+            raise invalid("start < stop", f"be multiples of heads={heads}", f"{start} and {stop}")
         chosen = np.arange(start // heads, stop // heads)
         some = replace(self._map, n_components=stop - start, chosen=chosen)
         Z = Embedder(some, self._embedder.schedule)(self._batch(X))
@@ -1234,9 +1180,8 @@ def _dimension(settings: Settings) -> int:
     if settings["n_components"] != "auto":
         return int(settings["n_components"])
     if settings["eps"] is None:
-        raise ValueError(
-            "n_components='auto' needs eps, the accepted error of squared distances, for example eps=0.1"
-        )
+        requirement = "be the accepted error of squared distances if n_components='auto'"
+        raise invalid("eps", requirement, "None", "Set it, for example eps=0.1")
     return settings["heads"] * required_dimension(  # type: ignore[no-any-return]
         settings["eps"], settings["delta"], activation=settings["activation"]
     )
