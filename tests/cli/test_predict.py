@@ -169,7 +169,9 @@ def test_graphs_with_other_columns(call, tmp_path):
     assert result.returncode == 0, result.stderr
     good, bad = rows(tmp_path / "p.csv")
     assert (good["error"], bad["prediction"]) == ("", "")
-    assert "charge" in bad["error"]
+    assert "the node column 'charge' is missing. Use handle_missing='zero' (--handle-missing" in bad["error"]
+    filled = call("predict", tmp_path / "m.grnf", tmp_path / "n.jsonl", "--handle-missing", "zero", "--json")
+    assert [row["error"] for row in json.loads(filled.stdout)] == [None, None]
     constant = [RawGraph(8, e, y=0.5) for e in edges]
     write_graphs(tmp_path / "c.jsonl", constant)
     result = call("train", tmp_path / "c.jsonl", *options, "--task", "numbers", "-o", tmp_path / "c.grnf")

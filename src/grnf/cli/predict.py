@@ -28,6 +28,13 @@ class NewGraphs(Input):
         Literal["raise", "skip"],
         Option(help="A graph that cannot be used. raise: stop. skip: write its row with the reason."),
     ] = "skip"
+    handle_missing: Annotated[
+        Literal["error", "zero"] | None,
+        Option(
+            help="An attribute that new graphs lack. error: no prediction. zero: zeros.",
+            show_default="as in training: error, unless training graphs lack some",
+        ),
+    ] = None
 
 
 def predict(
@@ -68,6 +75,7 @@ def predict(
     models = [one for loaded in load_models(model) for one in loaded.single_targets()]
     for one in models:
         one.n_jobs = None
+        one.encoder_ = one.encoder_.with_policies(handle_missing=reading.handle_missing)
     notes = [getattr(one, "notes_", {}) for one in models]
     reading = reading.like(notes[0].get("molecules", []), model)
     names = [f"{note.get('target', f'y{number}')}_" for number, note in enumerate(notes)]

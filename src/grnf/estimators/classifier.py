@@ -148,7 +148,35 @@ def kernel_input(views: FeatureViews, vectors: FloatArray, batch: GraphBatch, ex
 
 
 class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What the classifier and the regressor share."""
+    """What the classifier and the regressor share.
+
+    Examples
+    --------
+    >>> from grnf import GRNFClassifier, GRNFRegressor
+    >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "C(=O)O")]
+    >>> kinds = ["alcohol", "acid"] * 12
+    >>> model = GRNFClassifier(n_components=32, random_state=0).fit(smiles, kinds)
+    >>> model.predict(["CC(C)CO", "CC(C)CC(=O)O"])
+    array(['alcohol', 'acid'], dtype='<U7')
+    >>> model.predict_set(["CC(C)CO"]).shape
+    (1, 2)
+    >>> Z, names = model.transform(["CCO"]), model.get_feature_names_out()
+    >>> Z.shape, names[:2], names[-1]
+    ((1, 115), array(['map0', 'map1'], dtype=object), 'labels31')
+    >>> model.embed(["CCO", "not a molecule"], on_error="skip").ids
+    ['0']
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "model.grnf"
+    >>> model.save(path)
+    >>> GRNFClassifier.load(path).predict(["CC(C)CO"])
+    array(['alcohol'], dtype='<U7')
+    >>> lengths = [len(text) for text in smiles]
+    >>> regressor = GRNFRegressor(n_components=32, random_state=0).fit(smiles, lengths)
+    >>> low, high = regressor.predict_interval(["CCCCCCO"])[0]
+    >>> bool(low < 7 < high)
+    True
+    """
 
     encoder_: AttributeEncoder
     errors_: list[tuple[int, str]]
@@ -208,14 +236,6 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         self : estimator
-
-        Examples
-        --------
-        >>> from grnf import GRNFRegressor
-        >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "N")]
-        >>> model = GRNFRegressor(n_components=32, random_state=0).fit(smiles, [len(s) for s in smiles])
-        >>> model.predict(["CCCCCCO"]).round(1)
-        array([7.])
         """
         start = time.perf_counter()
         known = X.samples if isinstance(X, GraphFeatures) else None
@@ -288,7 +308,7 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
     def _has_default_lifts(self) -> bool:
         return isinstance(self.lifts, str) and self.lifts == "auto"
 
-    def shared_features(self, X: Any) -> GraphFeatures:
+    def _shared_features(self, X: Any) -> GraphFeatures:
         """Return the features of graphs, fitted to all of them, for this model and others.
 
         All must be usable. `fit`, `predict`, ... take them, or a part of them, instead of graphs.
@@ -325,14 +345,6 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         array, shape (n_graphs,) or (n_graphs, n_targets)
-
-        Examples
-        --------
-        >>> from grnf import GRNFClassifier
-        >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "C(=O)O")]
-        >>> model = GRNFClassifier(n_components=32, random_state=0).fit(smiles, ["alcohol", "acid"] * 12)
-        >>> model.predict(["CC(C)CO", "CC(C)CC(=O)O"])
-        array(['alcohol', 'acid'], dtype='<U7')
         """
         values: npt.NDArray[Any] = self._predictions(X, "predict")
         return values
@@ -350,18 +362,6 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         array, shape (n_graphs, n_columns)
-
-        Examples
-        --------
-        >>> from grnf import GRNFClassifier
-        >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "C(=O)O")]
-        >>> model = GRNFClassifier(n_components=32, random_state=0).fit(smiles, ["alcohol", "acid"] * 12)
-        >>> Z, names = model.transform(["CCO"]), model.get_feature_names_out()
-        >>> Z.shape, names[:2], names[-1]
-        ((1, 115), array(['map0', 'map1'], dtype=object), 'labels31')
-        >>> vectors = model.embed(["CCO", "not a molecule"], on_error="skip")
-        >>> vectors.vectors.shape, [row for row, _ in vectors.errors]
-        ((1, 115), [1])
         """
         return with_index(self, self.embed(X))
 
@@ -377,14 +377,6 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         Collection
-
-        Examples
-        --------
-        >>> from grnf import GRNFRegressor
-        >>> alcohols = ["C" * n + "O" for n in range(1, 13)]
-        >>> model = GRNFRegressor(n_components=32, random_state=0).fit(alcohols, range(12))
-        >>> model.embed(["CCO", "C(C"], on_error="skip").ids
-        ['0']
         """
         check_is_fitted(self)
         samples = encode(X, self.encoder_, self.on_error if on_error is None else on_error)
@@ -400,13 +392,6 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         array of str, shape (n_columns,)
-
-        Examples
-        --------
-        >>> from grnf import GRNFRegressor
-        >>> model = GRNFRegressor(n_components=32, random_state=0)
-        >>> model.fit(["C" * n + "O" for n in range(1, 13)], range(12)).get_feature_names_out()[:2]
-        array(['map0', 'map1'], dtype=object)
         """
         check_is_fitted(self)
         names = [f"{name}{i}" for name, width in self._widths.items() for i in range(width)]
@@ -422,18 +407,6 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         ----------
         path : path
             Name of the file, such as "model.grnf".
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from grnf import GRNFClassifier
-        >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "C(=O)O")]
-        >>> model = GRNFClassifier(n_components=32, random_state=0).fit(smiles, ["alcohol", "acid"] * 12)
-        >>> path = Path(tempfile.mkdtemp()) / "model.grnf"
-        >>> model.save(path)
-        >>> GRNFClassifier.load(path).predict(["CC(C)CO"])
-        array(['alcohol'], dtype='<U7')
         """
         check_is_fitted(self)
         save_models([self], path)
@@ -449,17 +422,6 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         fitted model
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from grnf import GRNFRegressor
-        >>> smiles = ["C" * n + "O" for n in range(1, 13)]
-        >>> path = Path(tempfile.mkdtemp()) / "model.grnf"
-        >>> GRNFRegressor(n_components=32, random_state=0).fit(smiles, range(12)).save(path)
-        >>> GRNFRegressor.load(path).predict(["CCCCO"]).round(1)
-        array([3.])
         """
         models = load_models(path)
         if len(models) != 1 or type(models[0]) is not cls:
@@ -725,14 +687,6 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         array of bool, shape (n_graphs, n_classes)
             Which classes are in the set, in the order of `classes_`; NaN for graphs that cannot be used.
             Several targets have an array each, in a list.
-
-        Examples
-        --------
-        >>> from grnf.datasets import make_delaunay
-        >>> graphs, y = make_delaunay(120, random_state=0)
-        >>> model = GRNFClassifier(n_components=64, random_state=0).fit(graphs[:100], y[:100])
-        >>> model.predict_set(graphs[100:103]).shape
-        (3, 2)
         """
         confidence, answers = checked_confidence(confidence), self._answers()
 
@@ -801,16 +755,6 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
         array, shape (n_graphs, 2)
             Lower and upper ends; infinite if there are too few training graphs for the confidence, NaN for
             graphs that cannot be used. Several targets: shape (n_graphs, n_targets, 2).
-
-        Examples
-        --------
-        >>> from grnf.datasets import make_sbm
-        >>> graphs, _ = make_sbm(60, random_state=0)
-        >>> density = [graph.n_edges / graph.n_nodes**2 for graph in graphs]
-        >>> model = GRNFRegressor(n_components=64, random_state=0).fit(graphs[:40], density[:40])
-        >>> low, high = model.predict_interval(graphs[40:]).T
-        >>> bool(((low <= density[40:]) & (density[40:] <= high)).mean() >= 0.8)
-        True
         """
         confidence, near, answers = checked_confidence(confidence), self._calibrated()[0], self._answers()
 

@@ -109,13 +109,6 @@ class Saved:
         Returns
         -------
         str
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> text = GRNF(64, random_state=0).fit(["CCO"]).to_json()  # for a database or a message
-        >>> GRNF.from_json(text).transform(["CCO", "CCN"]).shape
-        (2, 64)
         """
         raise NotImplementedError
 
@@ -131,14 +124,6 @@ class Saved:
         ----------
         path : path
             Name of the file, such as "grnf.json".
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from grnf import GRNF
-        >>> path = Path(tempfile.mkdtemp()) / "grnf.json"
-        >>> GRNF(64, random_state=0).fit(["CCO", "CCN"]).save(path)
         """
         text = self.to_json()
         with atomic_write(path) as file:
@@ -158,16 +143,6 @@ class Saved:
         Returns
         -------
         fitted transformer
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from grnf import GRNF
-        >>> path = Path(tempfile.mkdtemp()) / "grnf.json"
-        >>> GRNF(64, random_state=0).fit(["CCO", "CCN"]).save(path)
-        >>> GRNF.load(path, handle_missing="zero").transform(["CCO"]).shape
-        (1, 64)
         """
         with open(path, encoding="utf-8") as file:
             try:
@@ -189,18 +164,34 @@ class Saved:
         Returns
         -------
         fitted transformer
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> GRNF.from_json(GRNF(64, random_state=0).fit(["CCO"]).to_json()).seed_
-        0
         """
         return cls._of_text(text, "the text", **policies)
 
 
 class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The base of transformers from graphs to vectors, which fix `_embedder` in their `_fit`."""
+    """The base of transformers from graphs to vectors, which fix `_embedder` in their `_fit`.
+
+    Examples
+    --------
+    >>> from grnf import GRNF
+    >>> grnf = GRNF(64, random_state=0)
+    >>> grnf.fit_transform(["CCO", "CCN"]).shape, grnf.transform(["CCCl"]).shape  # a new atom
+    ((2, 64), (1, 64))
+    >>> collection = grnf.embed(["CCO", "not a graph", "C"], on_error="skip")
+    >>> collection.vectors.shape, collection.rows, [row for row, _ in collection.errors]
+    ((2, 64), array([0, 2]), [1])
+    >>> stream = (molecule for molecule in ["C", "CC", "CCC"])
+    >>> [Z.shape for Z in grnf.transform_blocks(stream, block_size=2)]
+    [(2, 64), (1, 64)]
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "grnf.json"
+    >>> grnf.save(path)
+    >>> loaded = GRNF.load(path, handle_missing="zero")
+    >>> text = grnf.to_json()  # for a database or a message
+    >>> bool((GRNF.from_json(text).transform(["CCO"]) == loaded.transform(["CCO"])).all())
+    True
+    """
 
     encoder_: AttributeEncoder
     errors_: list[tuple[int, str]]
@@ -228,12 +219,6 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Returns
         -------
         array, shape (n_graphs, n_components_)
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> GRNF(64, random_state=0).fit_transform(["CCO", "CCN", "c1ccccc1"]).shape
-        (3, 64)
         """
         samples = self._fit_samples(X, y).embed(self._embedder, self.n_components_, self._dtype)
         self.errors_ = samples.errors
@@ -251,13 +236,6 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Returns
         -------
         array, shape (n_graphs, n_components_)
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCN"])
-        >>> grnf.transform(["OCC", "CCCl"]).shape  # an atom that was not there in fit
-        (2, 64)
         """
         return with_index(self, self.embed(X))
 
@@ -283,14 +261,6 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         -------
         Collection
             `vectors`, the `rows` of X that they belong to, and `errors`, the rows and reasons of bad graphs.
-
-        Examples
-        --------
-        >>> from grnf import GRNF, Graph
-        >>> grnf = GRNF(8, random_state=0).fit([Graph(2, [(0, 1)])])
-        >>> collection = grnf.embed([Graph(3, []), "no graph", Graph(1, [])], on_error="skip")
-        >>> collection.vectors.shape, collection.rows, [row for row, _ in collection.errors]
-        ((2, 8), array([0, 2]), [1])
         """
         check_is_fitted(self)
         encoder = self.encoder_.with_policies(handle_unknown, handle_missing)
@@ -314,15 +284,6 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         ------
         array, shape (block_size, n_components_)
             The last one may have fewer rows.
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> from grnf.datasets import make_sbm
-        >>> graphs, _ = make_sbm(10, random_state=0)
-        >>> grnf = GRNF(8, random_state=0).fit(graphs)
-        >>> [Z.shape for Z in grnf.transform_blocks(iter(graphs), block_size=4)]
-        [(4, 8), (4, 8), (2, 8)]
         """
         check_is_fitted(self)
         for block, _ in embed_stream(self, X, block_size=block_size):
@@ -423,7 +384,20 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
 
 class FeatureTransformer(GraphTransformer):
-    """The base of `GRNF` and `ReweightedGRNF`, which fix `_map`, the features, in their `fit`."""
+    """The base of `GRNF` and `ReweightedGRNF`, which fix `_map`, the features, in their `fit`.
+
+    Examples
+    --------
+    >>> from grnf import GRNF, Graph
+    >>> graphs = [Graph(3, []), Graph(3, [(0, 1)])]
+    >>> grnf = GRNF(64, random_state=0, center=False).fit(graphs)
+    >>> print(f"{grnf.distance(*graphs):.2f}, {grnf.kernel(*graphs):.2f}")
+    0.19 ± 0.02, 0.05 ± 0.02
+    >>> grnf.pairwise_distances(graphs, exact=True).round(3), grnf.pairwise_kernels(graphs).shape
+    (array([[0.   , 0.258],
+           [0.258, 0.   ]]), (2, 2))
+    >>> Z = grnf.transform(graphs) - grnf.null_vector()  # as with center=True
+    """
 
     proposal_law_: ParameterLaw
     center: bool
@@ -458,15 +432,6 @@ class FeatureTransformer(GraphTransformer):
         Returns
         -------
         DistanceEstimate
-
-        Examples
-        --------
-        >>> from grnf import ReweightedGRNF
-        >>> from grnf.datasets import make_delaunay
-        >>> graphs, y = make_delaunay(40, random_state=0)
-        >>> grnf = ReweightedGRNF(16, n_candidates=256, random_state=0).fit(graphs, y)
-        >>> grnf.distance(graphs[0], graphs[1]).exact  # no sampling error
-        True
         """
         z1, z2 = self._vectors([g1, g2])
         return distance(z1, z2, **self._precision())
@@ -482,13 +447,6 @@ class FeatureTransformer(GraphTransformer):
         Returns
         -------
         KernelEstimate
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> grnf = GRNF(512, random_state=0).fit(["CCO", "CCCO"])
-        >>> print(f"{grnf.kernel('CCO', 'CCCO'):.2f}")
-        0.73 ± 0.05
         """
         z1, z2 = self._vectors([g1, g2]) - (0.0 if self.center else self.null_vector())
         return kernel_estimate(z1, z2, **self._precision())
@@ -508,14 +466,6 @@ class FeatureTransformer(GraphTransformer):
         Returns
         -------
         array, shape (n1, n2)
-
-        Examples
-        --------
-        >>> from grnf import GRNF, Graph
-        >>> graphs = [Graph(3, []), Graph(3, [(0, 1)])]
-        >>> GRNF(64, random_state=0).fit(graphs).pairwise_distances(graphs, exact=True).round(3)
-        array([[0.   , 0.258],
-               [0.258, 0.   ]])
         """
         metric = self._exact_metric() if exact else None
         if metric is not None:
@@ -536,14 +486,6 @@ class FeatureTransformer(GraphTransformer):
         Returns
         -------
         array, shape (n1, n2)
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> grnf = GRNF(512, random_state=0).fit(["CCO", "CCCO"])
-        >>> grnf.pairwise_kernels(["CCO", "CCCO"]).round(2)
-        array([[0.73, 0.73],
-               [0.73, 0.75]])
         """
         metric = self._exact_metric() if exact else None
         if metric is not None:
@@ -593,14 +535,6 @@ class FeatureTransformer(GraphTransformer):
         Returns
         -------
         array, shape (n_components_,)
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> grnf = GRNF(64, random_state=0, center=False).fit(["CCO", "CCN"])
-        >>> Z = grnf.transform(["CCO", "CCN"]) - grnf.null_vector()  # as with center=True
-        >>> Z.shape
-        (2, 64)
         """
         check_is_fitted(self)
         null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])  # whatever its keys
@@ -818,6 +752,17 @@ class GRNF(FeatureTransformer):
     (2, 256)
     >>> bool(grnf.distance(triangle, triangle.permuted([2, 0, 1])).value < 1e-6)
     True
+    >>> more = grnf.features([path], 256, 512)  # the next features
+    >>> from grnf.metric import marginal_distance
+    >>> D = marginal_distance(grnf.hidden_sums([triangle, path]))
+    >>> [len(chunk) for chunk in grnf.hidden_sums_chunks([triangle, path])]  # graphs in each
+    [2]
+    >>> grnf.marginal_kernel([triangle, path]).shape
+    (2, 2)
+    >>> GRNF(n_components=-1).check_params()
+    Traceback (most recent call last):
+    ...
+    ValueError: ...
     """
 
     _rules: ClassVar[Table] = {
@@ -1001,14 +946,6 @@ class GRNF(FeatureTransformer):
         Returns
         -------
         array, shape (n_graphs, stop - start)
-
-        Examples
-        --------
-        >>> from grnf import GRNF, Graph
-        >>> grnf = GRNF(64, random_state=0, dtype="float64").fit([Graph(2, [])])
-        >>> path = [Graph(3, [(0, 1), (1, 2)])]
-        >>> bool(abs(8 * grnf.transform(path)[:, 32:] - grnf.features(path, 32, 64)).max() < 1e-12)
-        True
         """
         check_is_fitted(self)
         heads = self._map.heads
@@ -1033,15 +970,6 @@ class GRNF(FeatureTransformer):
         -------
         HiddenSums
             What `grnf.metric.marginal_kernel` and `grnf.metric.marginal_distance` take.
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> from grnf.metric import marginal_distance
-        >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCCO"])
-        >>> marginal_distance(grnf.hidden_sums(["CCO", "CCCO"])).round(2)
-        array([[0.  , 0.17],
-               [0.17, 0.  ]])
         """
         return HiddenSums.joined(list(self.hidden_sums_chunks(X)))
 
@@ -1056,13 +984,6 @@ class GRNF(FeatureTransformer):
         ------
         HiddenSums
             Of all graphs, and some of the hidden samples.
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCCO"])
-        >>> [len(chunk) for chunk in grnf.hidden_sums_chunks(["CCO", "CCCO"])]  # graphs in each
-        [2]
         """
         return self._embedder.hidden_sums(self._batch(X))
 
@@ -1080,13 +1001,6 @@ class GRNF(FeatureTransformer):
         Returns
         -------
         array, shape (n1, n2)
-
-        Examples
-        --------
-        >>> from grnf.datasets import make_sbm
-        >>> graphs, _ = make_sbm(10, random_state=0)
-        >>> GRNF(random_state=0).fit(graphs).marginal_kernel(graphs).shape
-        (10, 10)
         """
         first = self._batch(X)
         if Y is None:
@@ -1128,14 +1042,6 @@ class GRNF(FeatureTransformer):
         ------
         ValueError
             With the parameter, the values that it can have, and the value that it has.
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> GRNF(n_components=-1).check_params()
-        Traceback (most recent call last):
-        ...
-        ValueError: ...
         """
         self._planned(self._settings(), 0)
 

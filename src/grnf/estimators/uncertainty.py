@@ -224,7 +224,25 @@ def with_selected(estimator: Any) -> Any:
 
 
 class Calibrated:
-    """The methods of a fitted model that tell how sure it is. They calibrate it in the first call."""
+    """The methods of a fitted model that tell how sure it is. They calibrate it in the first call.
+
+    Examples
+    --------
+    >>> from grnf import GRNFRegressor
+    >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "N")]
+    >>> model = GRNFRegressor(32, random_state=0).fit(smiles, [len(text) for text in smiles])
+    >>> model.applicability(["CCCO", "ClC(Br)(I)F"]).round(2)  # the second is unlike the training graphs
+    array([0.28, 0.12])
+    >>> found = model.explain("CCCO")
+    >>> len(found.nodes), len(found.edges)
+    (4, 3)
+    >>> total = found.nodes.sum() + found.edges.sum()
+    >>> print(f"{abs(total - (found.prediction - found.reference)):.4f}")
+    0.0000
+    >>> two = GRNFRegressor(32, random_state=0).fit(smiles, [[len(text), -len(text)] for text in smiles])
+    >>> [one.predict(["CCO"]).shape for one in two.single_targets()]
+    [(1,), (1,)]
+    """
 
     encoder_: AttributeEncoder
     estimator_: Any
@@ -249,16 +267,6 @@ class Calibrated:
         Returns
         -------
         array, shape (n_graphs,)
-
-        Examples
-        --------
-        >>> from grnf import GRNFRegressor, Graph
-        >>> from grnf.datasets import make_sbm
-        >>> graphs, _ = make_sbm(60, random_state=0)
-        >>> model = GRNFRegressor(n_components=32, random_state=0).fit(graphs, [g.n_edges for g in graphs])
-        >>> star = Graph(12, [(0, leaf) for leaf in range(1, 12)])
-        >>> model.applicability([star]).round(3)  # unlike all training graphs
-        array([0.016])
         """
         near, _ = self._calibrated()
         values: FloatArray = self._for_good(X, lambda _, batch: near.pvalues(near.around(batch)[0]))
@@ -271,16 +279,6 @@ class Calibrated:
         -------
         list of models
             Copies that predict a single target, or the model itself if it has one.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from grnf import GRNFRegressor
-        >>> smiles = ["C" * n for n in range(1, 21)]
-        >>> y = np.column_stack([np.arange(20.0), -np.arange(20.0)])
-        >>> model = GRNFRegressor(32, random_state=0).fit(smiles, y)
-        >>> [one.predict(smiles).shape for one in model.single_targets()]
-        [(20,), (20,)]
         """
         if not isinstance(self._calibrated()[1], list):
             return [self]
@@ -317,18 +315,6 @@ class Calibrated:
         -------
         Explanation
             `nodes`, `edges`, their standard errors, `prediction` and `reference`.
-
-        Examples
-        --------
-        >>> from grnf import GRNFRegressor
-        >>> smiles = ["C", "CC", "CCC", "CCCC", "CO", "CCO", "CCCO", "CCCCO"]
-        >>> model = GRNFRegressor(32, random_state=0).fit(smiles, [1.0, 2, 3, 4, 0, 1, 2, 3])
-        >>> found = model.explain("CCCO")
-        >>> len(found.nodes), len(found.edges)
-        (4, 3)
-        >>> total = found.nodes.sum() + found.edges.sum()
-        >>> print(f"{abs(total - (found.prediction - found.reference)):.4f}")
-        0.0000
         """
         check_is_fitted(self)
         n_orders, seed = checked(n_orders, "n_orders", Int(1)), draw_seed(random_state)

@@ -337,7 +337,7 @@ class SharedFeatures:
         """Return the features for the model of a target. Nearest neighbors need the labels as vectors."""
         many = target.has_many_classes
         if many not in self._known:
-            self._known[many] = made_model(target, self.settings).shared_features(self.graphs)
+            self._known[many] = made_model(target, self.settings)._shared_features(self.graphs)
         return self._known[many]
 
 

@@ -95,10 +95,15 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
     >>> from grnf.datasets import make_sbm
     >>> graphs, _ = make_sbm(10, random_state=0)
     >>> views = FeatureViews(64, random_state=0).fit(graphs)
-    >>> views.transform(graphs).shape
-    (10, 128)
+    >>> views.transform(graphs).shape == views.fit_transform(graphs).shape == (10, 128)
+    True
     >>> {name: Z.shape for name, Z in views.transform_views(graphs).items()}
     {'map': (10, 64), 'labels': (10, 64)}
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "views.json"
+    >>> views.save(path)
+    >>> same = FeatureViews.load(path), FeatureViews.from_json(views.to_json())
     """
 
     encoder_: AttributeEncoder
@@ -120,12 +125,6 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         Returns
         -------
         self : FeatureViews
-
-        Examples
-        --------
-        >>> from grnf.stats import GraphDescriptor
-        >>> list(GraphDescriptor(16, random_state=0).fit(["CCO", "CCN", "CCC"]).views_)
-        ['plain', 'roles', 'size', 'patterns', 'around']
         """
         batch = self._start(X).batch
         for transformer in self.views_.values():
@@ -160,12 +159,6 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         Returns
         -------
         array, shape (n_graphs, n_columns)
-
-        Examples
-        --------
-        >>> from grnf.stats import GraphDescriptor
-        >>> GraphDescriptor(16, random_state=0).fit_transform(["CCO", "CCN", "CCC"]).shape
-        (3, 52)
         """
         samples = self._start(X)
         return with_index(self, replace(samples, vectors=_side_by_side(self._fitted(samples.batch))))
