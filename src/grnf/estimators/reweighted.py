@@ -164,15 +164,7 @@ class ReweightedGRNF(FeatureTransformer):
     def fit(self, X: Any, y: Any) -> Self:
         """Draw candidates, score them on labeled graphs, and fix the best ones with their weights.
 
-        Parameters
-        ----------
-        X : collection of graphs, as in `GRNF.fit`
-        y : array-like, shape (n_graphs,) or (n_graphs, n_targets)
-            A class or a number for each graph, or several numbers.
-
-        Returns
-        -------
-        self : ReweightedGRNF
+        `y` has a class or a number for each graph, or several numbers.
         """
         self._fit_samples(X, y)
         return self

@@ -174,7 +174,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     Examples
     --------
     >>> from grnf import GRNF
-    >>> grnf = GRNF(64, random_state=0)
+    >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCN"])
     >>> grnf.fit_transform(["CCO", "CCN"]).shape, grnf.transform(["CCCl"]).shape  # a new atom
     ((2, 64), (1, 64))
     >>> collection = grnf.embed(["CCO", "not a graph", "C"], on_error="skip")
@@ -206,6 +206,30 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         "handle_missing": [HANDLE_MISSING],
         "on_error": [NAN_ON_ERROR],
     }
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the attributes of nodes and edges, and what else the transformer needs to know.
+
+        Parameters
+        ----------
+        X : collection of graphs
+            A list (or another iterable, or a `GraphBatch`) of graphs of any kind that `grnf.io.to_raw`
+            takes, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); a batch or dataset
+            of PyTorch Geometric; or a dataframe of edges with the columns graph_id, source, target, alone
+            or as (edges, nodes).
+        y : ignored, except by `ReweightedGRNF`
+
+        Returns
+        -------
+        self : transformer
+
+        Raises
+        ------
+        GraphError
+            If a graph cannot be used and `on_error` is "raise". The error has the number of the graph.
+        """
+        self._fit_samples(X, y)
+        return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
         """Fit, then embed the same graphs. `errors_` has the bad ones.
@@ -823,38 +847,6 @@ class GRNF(FeatureTransformer):
         self.on_error = on_error
         self.max_seconds_per_graph = max_seconds_per_graph
         self.max_memory = max_memory
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the attributes of nodes and edges, and fix the random features.
-
-        Parameters
-        ----------
-        X : collection of graphs
-            A list (or another iterable, or a `GraphBatch`) of graphs of any kind that `grnf.io.to_raw`
-            takes, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); a batch or dataset
-            of PyTorch Geometric; or a dataframe of edges with the columns graph_id, source, target, alone
-            or as (edges, nodes).
-        y : ignored
-
-        Returns
-        -------
-        self : GRNF
-
-        Raises
-        ------
-        GraphError
-            If a graph cannot be used and `on_error` is "raise". The error has the number of the graph.
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> from grnf import GRNF
-        >>> grnf = GRNF(64, random_state=0).fit([nx.path_graph(3), nx.cycle_graph(5)])
-        >>> grnf.n_components_, grnf.node_width_
-        (64, 0)
-        """
-        self._fit_samples(X, y)
-        return self
 
     def distance(
         self,
