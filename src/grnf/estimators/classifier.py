@@ -703,10 +703,6 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
 class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     """Predicts a number for each graph: Graph Random Neural Features, WL labels and kernel ridge regression.
 
-    Parameters are those of `GRNFClassifier`. `scoring` selects settings, None by squared error. The
-    estimators: "auto", "svm": kernel ridge regression; "linear": ridge regression; "network": a perceptron;
-    "forest", "boosted": trees; or any scikit-learn regressor.
-
     Parameters
     ----------
     n_components, cv, n_jobs : int, optional

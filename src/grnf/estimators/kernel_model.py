@@ -713,7 +713,7 @@ def _alike(weights: FloatArray) -> list[IntArray]:
 
 
 def _solved(gram: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve, with the smallest addition to the diagonal that makes up for products in single precision."""
+    """Solve, with the smallest addition to the diagonal that makes up for rounding."""
     unit = np.trace(gram) / len(gram)
     for size in (1e-6, 1e-5, 1e-4):
         gram[np.diag_indices_from(gram)] += size * unit

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -160,14 +160,6 @@ class ReweightedGRNF(FeatureTransformer):
         self.handle_missing = handle_missing
         self.on_error = on_error
         self.max_memory = max_memory
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Draw candidates, score them on labeled graphs, and fix the best ones with their weights.
-
-        `y` has a class or a number for each graph, or several numbers.
-        """
-        self._fit_samples(X, y)
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

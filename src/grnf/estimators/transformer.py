@@ -217,7 +217,8 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             takes, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); a batch or dataset
             of PyTorch Geometric; or a dataframe of edges with the columns graph_id, source, target, alone
             or as (edges, nodes).
-        y : ignored, except by `ReweightedGRNF`
+        y : array-like, optional
+            For `ReweightedGRNF`: a class or a number for each graph, or several numbers. Others ignore it.
 
         Returns
         -------
