@@ -81,7 +81,7 @@ def test_reads_a_zip_with_odd_member_names(folder, tmp_path):
         ({"graph_indicator": "1\n2\n1\n2\n2\n"}, "must ascend"),
         ({"graph_labels": "1\n"}, "1 graph labels for 4 graphs"),
         ({"node_labels": "1\n"}, r"DS_node_labels.txt: must have one line per node \(5\), got 1"),
-        ({"graph_indicator": None}, "is not a TU dataset"),
+        ({"graph_indicator": None}, "not a TU dataset"),
     ],
 )
 def test_damage_is_named(folder, changes, message):
