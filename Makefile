@@ -80,7 +80,7 @@ oldest:
 		lists = [project["dependencies"], *map(project["optional-dependencies"].get, ("chem", "io", "plot"))]; \
 		print(*(each.replace(">=", "==") for each in sum(lists, [])), sep="\n")' > build/oldest/constraints.txt
 	build/oldest/bin/python -m pip install --quiet --editable ".[chem,io,plot]" --constraint build/oldest/constraints.txt \
-		pytest hypothesis pytest-xdist
+		pytest hypothesis pytest-xdist "pyparsing<3.3" # which old versions of matplotlib use without warnings
 	build/oldest/bin/python -m pytest -n auto -m "not slow" tests
 
 # Lines that the tests run, kernels as plain Python included; a report in build/coverage.

@@ -232,6 +232,8 @@ def test_published_numbers():
 
 @pytest.mark.slow
 def test_an_interrupted_table_goes_on_where_it_stopped(with_data, monkeypatch):
+    require("torch")
+    require("matplotlib")
     whole = reproduce("table1", Study(with_data.output / "whole", with_data.data, quick=True))["results"]
     calls = []
     train = table1.train_networks
@@ -384,6 +386,7 @@ def two_sets(monkeypatch):
 
 @pytest.mark.slow
 def test_runs_resumes_and_tells(two_sets, tmp_path):
+    require("matplotlib")
     said = []
     study = Study(tmp_path, quick=True, tell=said.append)
     results = first_place.run(study)
@@ -437,6 +440,7 @@ def test_test_graphs_have_no_say_in_the_fit(two_sets):
 
 @pytest.mark.slow
 def test_ablation(two_sets, tmp_path):
+    require("matplotlib")
     results = ablation.run(Study(tmp_path, quick=True))
     entries = results["sets"]["ENZYMES"]
     assert list(entries) == ["the recipe", "without plain", "without degrees"]

@@ -29,25 +29,15 @@ TYPES = (None, "absent", "int", "float", "string")
 
 @dataclass(frozen=True, eq=False)
 class VectorBlock:
-    """Some rows of an embedding.
-
-    Parameters
-    ----------
-    ids : sequence of str
-        Names of the graphs.
-    y : sequence
-        Their labels or targets, None for a graph without one.
-    Z : array, shape (n_rows, M)
-        Their vectors. It may be a memory map.
-    columns : mapping from name to sequence
-        Further columns, one entry per graph, None for a missing one. A `Cell` is a number if all entries of
-        its column are.
-    """
+    """Some rows of an embedding: names of the graphs, their labels (or None), and their vectors."""
 
     ids: Sequence[str]
     y: Sequence[Any]
     Z: FloatArray
+    """Vectors, shape (n_rows, M). It may be a memory map."""
     columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Further columns, one entry per graph, None for a missing one. A `Cell` is a number if all entries of
+    its column are."""
 
     def __post_init__(self) -> None:
         if self.Z.ndim != 2 or not len(self.ids) == len(self.y) == len(self.Z):
