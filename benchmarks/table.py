@@ -1,8 +1,9 @@
-"""The tables of the documentation about speed, search, duplicates, intervals and failures, from results."""
+"""The tables of the documentation about speed, search, duplicates, sizes and failures, from results."""
 
 import json
 import sys
 
+import install_size
 from measure import ROOT, stored
 
 sys.path.append(str(ROOT / "docs"))
@@ -47,7 +48,7 @@ def speed():
             f"| {row['grouped_over_bound']:.2f} | {row['gain_of_grouping']:.1f}x "
             f"| {row['peak_memory_mb']:.0f} MB | {row['error_against_definition']:.0e} |"
         )
-    lines += ["", "| measured in one run | |", "|---|---|"]
+    lines += ["", "| measured in one run | value |", "|---|---|"]
     for name, row in rows("afternoon").items():
         lines.append(
             f"| {name}: times faster than dense numpy, both on all cores | {row['times_faster']:.0f} |"
@@ -100,7 +101,7 @@ def speed():
         f"{', '.join(forward)} "
         f"| {', '.join(f'{ratio:.2f}' for ratio in forward.values())} |"
     )
-    lines += ["", "| readers and converters, one core, in one run | |", "|---|---|"]
+    lines += ["", "| readers and converters, one core, in one run | value |", "|---|---|"]
     for name, row in rows("converters").items():
         if "over_loops" in row:
             lines.append(f"| {name}: time relative to embedding alone | {row['over_loops']:.2f} |")
@@ -289,6 +290,7 @@ PLACES = {
     "copies": copies,
     "failures": failures,
     "readers": readers,
+    "install": install_size.table,
 }
 """Mark in the documentation -> the lines between."""
 
