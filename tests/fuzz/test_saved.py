@@ -1,6 +1,7 @@
 """Altered saved files: each loader reads them, or raises one error that names the file."""
 
 import json
+import zipfile
 from functools import partial
 
 import numpy as np
@@ -10,6 +11,7 @@ from grnf import GRNF, GRNFClassifier
 from grnf.datasets import make_sbm
 from grnf.errors import GraphError
 from grnf.estimators import FeatureViews
+from grnf.estimators.model_file import HEAD
 from grnf.io.vectors import read_vectors
 from grnf.law import ShiftedPoisson
 from grnf.maps import GraphMap, map_graphs
@@ -194,5 +196,21 @@ def test_a_model_whose_directory_lies_about_its_place(tmp_path):
     place = int.from_bytes(data[-6:-2], "little")
     data[-6:-2] = (place + len(data)).to_bytes(4, "little")
     path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"model\.grnf: .*not a model that can be used"):
+        GRNFClassifier.load(path)
+
+
+def test_a_model_whose_widths_are_texts(tmp_path):
+    """Widths of views are checked when a model is loaded (`make fuzz`, load-ridge, seed 173)."""
+    path = tmp_path / "model.grnf"
+    GRNFClassifier(8, estimator="linear", random_state=0).fit(GRAPHS, np.arange(len(GRAPHS)) % 2).save(path)
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    head = json.loads(files[HEAD])
+    widths = head["models"][0]["own"]["_widths"]["dict"]
+    widths[next(iter(widths))] = "x"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in {**files, HEAD: json.dumps(head)}.items():
+            archive.writestr(name, data)
     with pytest.raises(ValueError, match=r"model\.grnf: .*not a model that can be used"):
         GRNFClassifier.load(path)

@@ -327,6 +327,8 @@ def _model(state: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> Any:
 def _check(model: Any) -> None:
     """Predict for a graph without nodes, which raises an error if the parts do not match."""
     batch = bare_batch(model.encoder_)
+    for name in model._names:
+        Int(0, 2**40).take(model._widths[name])
     inputs = model._inputs(batch)
     near, calibrations = model.neighborhood_, model.calibration_
     calibrations = calibrations if isinstance(calibrations, list) else [calibrations]

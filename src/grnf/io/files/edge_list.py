@@ -44,7 +44,7 @@ def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[Ra
     names: list[str] | None = None
     for line_number, line in source.lines(LONGEST_LINE):
         try:
-            text = decoded(line)
+            text = line.decode() if line.isascii() else decoded(line)
             fields = text.split()
             is_plain = len(fields) == 2 and fields[0].isalnum() and fields[1].isalnum()
             if is_plain and numbers and n_nodes is None and not weights:  # most lines of most files

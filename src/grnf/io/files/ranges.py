@@ -52,7 +52,8 @@ def ranges_of(path: Path | File, size: int, format: str | None = None, **options
 
     Examples
     --------
-    >>>     >>> path = Path(tempfile.mkdtemp()) / "five.g6"
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "five.g6"
     >>> _ = path.write_text("Bw\nBw\nBw\nDhc\nDhc\n")
     >>> [(each.first, each.count, each.start) for each in ranges_of(path, 2)]
     [(0, 2, 0), (2, 2, 6), (4, 1, 13)]
