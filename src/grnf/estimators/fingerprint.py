@@ -112,27 +112,6 @@ class WLFingerprint(GraphTransformer):
         self.handle_missing = handle_missing
         self.on_error = on_error
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn which attributes are categories.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `GRNF.fit`
-        y : ignored
-
-        Returns
-        -------
-        self : WLFingerprint
-
-        Examples
-        --------
-        >>> from grnf import WLFingerprint
-        >>> WLFingerprint(256).fit(["CCO"]).transform(["CCN", "CCCl"]).shape
-        (2, 256)
-        """
-        self._fit_samples(X, y)
-        return self
-
     def _fit(
         self,
         settings: Settings,
@@ -304,28 +283,6 @@ class JointFeatures(GraphTransformer):
         self.handle_unknown = handle_unknown
         self.handle_missing = handle_missing
         self.on_error = on_error
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn which attributes there are, and the axes.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `GRNF.fit`
-        y : ignored
-
-        Returns
-        -------
-        self : JointFeatures
-
-        Examples
-        --------
-        >>> from grnf import JointFeatures
-        >>> features = JointFeatures(16, random_state=0).fit(["CCO", "CCCO", "CCN", "c1ccccc1"])
-        >>> features.transform(["CCCN"]).shape
-        (1, 16)
-        """
-        self._fit_samples(X, y)
-        return self
 
     def _fit(
         self,
