@@ -202,9 +202,9 @@ def test_molecules_in_words():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"costs": {"node": 1}}, "there is no cost 'node'"),
-        ({"costs": {"node_deletion": -1}}, "node_deletion must be a number >= 0"),
-        ({"costs": {"node_deletion": {"a": 1}}}, "table"),
+        ({"costs": {"node": 1}}, "costs must have keys among node_substitution, .*, got 'node'"),
+        ({"costs": {"node_deletion": -1}}, r"costs\['node_deletion'\] must be a number >= 0, .*, got -1"),
+        ({"costs": {"node_deletion": {"a": 1}}}, "must have a table for each attribute, got 1 for 'a'"),
         ({"tolerance": -1}, "tolerance must be a number >= 0, got -1"),
         ({"time_limit": float("nan")}, "time_limit must be"),
     ],

@@ -4,6 +4,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from grnf import GRNF, Graph, GrnfWarning, ReweightedGRNF
 from grnf.features.psi import psi
@@ -26,6 +27,12 @@ from random_graphs import cycle, random_graph
 )
 def test_scikit_learn_contract(settings):
     check_graph_transformer(GRNF(40, random_state=0, **settings))
+
+
+def test_distances_need_a_fitted_transformer():
+    for method in (GRNF(8).distance, GRNF(8).kernel):
+        with pytest.raises(NotFittedError):
+            method(cycle(3), cycle(4))
 
 
 @pytest.mark.parametrize("heads", [1, 4])

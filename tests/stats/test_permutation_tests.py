@@ -268,16 +268,6 @@ def test_few_graphs_are_told():
     assert smallest_possible([6, 6], 999, paired=True) == pytest.approx(2 / 64)
 
 
-def test_nothing_against_something():
-    graphs = make_sbm(4, random_state=0)[0]
-    with pytest.raises(GraphError, match="Y is empty: it must contain at least one graph"):
-        two_sample_test(graphs, [])
-    with pytest.raises(GraphError, match="X is empty: at least one graph"):
-        two_sample_test(np.zeros((0, 3)), vectors(5, 0, width=3))
-    with pytest.raises(GraphError, match="at least two samples"):
-        k_sample_test([graphs])
-
-
 def test_different_attributes_are_named():
     plain, wide = [Graph(2, [(0, 1)])] * 4, [Graph(2, [(0, 1)], np.ones((2, 3)))] * 4
     with pytest.raises(GraphError, match=r"attributes of nodes differ: X has nothing, Y has x \(width 3\)"):
@@ -294,37 +284,33 @@ def test_different_attributes_are_named():
         two_sample_test(plain, [plain[0], object()])
 
 
-def test_vectors_that_do_not_fit():
-    with pytest.raises(GraphError, match="X has vectors of length 4 and Y of length 5"):
-        two_sample_test(vectors(5, 0), vectors(5, 0, width=5))
-    bad = vectors(5, 0)
-    bad[3, 1] = np.nan
-    with pytest.raises(GraphError, match="holds NaN") as caught:
-        two_sample_test(vectors(5, 1), bad)
-    assert (caught.value.where, caught.value.index) == ("Y", 3)
-    with pytest.raises(GraphError, match="X holds graphs and Y vectors"):
-        two_sample_test([Graph(2, [])], vectors(5, 1))
-    with pytest.raises(GraphError, match=r"Y: 4 vectors in view 'b', 5 in the first"):
-        two_sample_test({"a": vectors(5, 0), "b": vectors(5, 1)}, {"a": vectors(5, 2), "b": vectors(4, 3)})
-    with pytest.raises(GraphError, match="as many graphs in Y as in X"):
-        two_sample_test(vectors(5, 1), vectors(6, 1), paired=True)
-    with pytest.raises(GraphError, match="X: 2 ids for 5 graphs"):
-        two_sample_test(vectors(5, 1), vectors(5, 2), ids=(["a", "b"], list("abcde")))
+SBM, OTHER_SBM = make_sbm(12, random_state=0)[0], make_sbm(12, random_state=1)[0]
+V = vectors(5, 1)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("X", "Y", "options", "message"),
     [
-        ({"statistic": "t"}, "statistic must be 'energy'"),
-        ({"n_resamples": 0}, "n_resamples must be an integer >= 1"),
-        ({"axes": (0,)}, "axes must be an integer >= 1"),
-        ({"views": 3}, "views must be 'auto', a transformer"),
-        ({"views": {}}, "views must be 'auto', .*, got {}"),
+        (SBM, [], {}, "Y is empty: it must contain at least one graph"),
+        (np.zeros((0, 3)), V, {}, "X is empty: at least one graph"),
+        (V, vectors(5, 0, width=5), {}, "X has vectors of length 4 and Y of length 5"),
+        (V, np.where(np.arange(5)[:, None] == 3, np.nan, V), {}, r"Y\[3\]: the vector holds NaN"),
+        ([Graph(2, [])], V, {}, "X holds graphs and Y vectors"),
+        ({"a": V, "b": V}, {"a": V, "b": V[:4]}, {}, r"Y: 4 vectors in view 'b', 5 in the first"),
+        (V, vectors(6, 1), {"paired": True}, "as many graphs in Y as in X"),
+        (V, V, {"ids": (["a", "b"], list("abcde"))}, "X: 2 ids for 5 graphs"),
+        (SBM, OTHER_SBM, {"statistic": "t"}, "statistic must be 'energy'"),
+        (SBM, OTHER_SBM, {"n_resamples": 0}, "n_resamples must be an integer >= 1"),
+        (SBM, OTHER_SBM, {"axes": (0,)}, "axes must be an integer >= 1"),
+        (SBM, OTHER_SBM, {"views": 3}, "views must be 'auto', a transformer"),
+        (SBM, OTHER_SBM, {"views": {}}, "views must be 'auto', .*, got {}"),
     ],
 )
-def test_wrong_parameters(options, message):
+def test_what_is_refused(X, Y, options, message):
     with pytest.raises(ValueError, match=message):
-        two_sample_test(make_sbm(12, random_state=0)[0], make_sbm(12, random_state=1)[0], **options)
+        two_sample_test(X, Y, **options)
+    with pytest.raises(GraphError, match="at least two samples"):
+        k_sample_test([X])
 
 
 # ---- descriptor

@@ -12,7 +12,7 @@ import numpy as np
 
 from grnf.edits.branch_and_bound import solve
 from grnf.edits.edit_problem import EditProblem, edit_problem
-from grnf.errors import OrderTooLargeError
+from grnf.errors import OrderTooLargeError, invalid
 from grnf.estimators import GRNF
 from grnf.graphs import check_graphs
 from grnf.io.encode import AttributeEncoder
@@ -253,7 +253,7 @@ def compare(
     """
     for name, value in (("tolerance", tolerance), ("time_limit", time_limit)):
         if not value >= 0:
-            raise ValueError(f"{name} must be a number >= 0, got {value!r}")
+            raise invalid(name, "be a number >= 0", repr(value))
     one, other = to_raw(g), to_raw(h)
     problem = edit_problem(one, other, costs, tolerance, attributes)
     mapping, lower, finished = solve(problem, time_limit)

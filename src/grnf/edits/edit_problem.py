@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from grnf.errors import GraphError
+from grnf.errors import invalid
 from grnf.io.raw import RawGraph, is_missing
 from grnf.typing import FloatArray, IntArray
 
@@ -95,7 +95,7 @@ class ItemCosts:
 def _checked_cost(value: Any) -> float:
     cost = float(value)
     if not 0 <= cost < math.inf:
-        raise ValueError(f"an edit cost must be a finite number >= 0, got {cost}")
+        raise invalid("an edit cost", "be a finite number >= 0", str(cost))
     return cost
 
 
@@ -234,7 +234,7 @@ def edit_problem(
     rules = dict(costs or {})
     unknown = sorted(set(rules) - set(COSTS))
     if unknown:
-        raise ValueError(f"costs: there is no cost {unknown[0]!r}. Available: {', '.join(COSTS)}")
+        raise invalid("costs", f"have keys among {', '.join(COSTS)}", repr(unknown[0]))
     directed = g.directed or h.directed
     ends = [np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2) for graph in (g, h)]
     items, codes = [], []
@@ -323,15 +323,12 @@ def _rule(given: Any, name: str) -> Cost:
         try:
             return _checked_cost(given)
         except (TypeError, ValueError):
-            raise ValueError(
-                f"costs: {name} must be a number >= 0, a function or a table, got {given!r}"
-            ) from None
+            requirement = "be a number >= 0, a function or a table"
+            raise invalid(f"costs[{name!r}]", requirement, repr(given)) from None
     for attribute, entries in given.items():
         if not isinstance(entries, Mapping):
-            raise GraphError(
-                f"costs: {name} must be a table of a mapping for each attribute, "
-                f"got {entries!r} for {attribute!r}"
-            )
+            requirement = "have a table for each attribute"
+            raise invalid(f"costs[{name!r}]", requirement, f"{entries!r} for {attribute!r}")
     if name.endswith("substitution"):
         return lambda one, other: sum(
             _pair_cost(entries, one.get(attribute), other.get(attribute))

@@ -395,7 +395,8 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return encode(graphs, self.encoder_).batch
 
     def _vectors(self, graphs: Any) -> FloatArray:
-        return self._embedder(self._batch(graphs))
+        batch = self._batch(graphs)  # first, since it checks that there is an embedder
+        return self._embedder(batch)
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters, checked, with distributions as `ParameterLaw`."""

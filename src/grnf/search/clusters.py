@@ -17,7 +17,7 @@ from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import JointFeatures
 from grnf.search.self_join import SelfJoin
-from grnf.search.whitening import SPACES, space_map
+from grnf.search.whitening import SPACES, checked_radius, space_map
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["GraphClusterer", "components", "radius_of", "rows_of"]
@@ -44,11 +44,7 @@ def rows_of(X: Any, transformer: Any, space: str, n_jobs: int | None) -> tuple[C
 
 def radius_of(join: SelfJoin, radius: float | None) -> float:
     """Return a radius, by default the median distance to the nearest neighbor."""
-    if radius is None:
-        return join.usual_distance()
-    if not 0 <= radius < np.inf:
-        raise ValueError(f"radius must be a number >= 0, got {radius!r}")
-    return float(radius)
+    return join.usual_distance() if radius is None else checked_radius(radius)
 
 
 class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]

@@ -51,15 +51,13 @@ def compare_raw(g: RawGraph, h: RawGraph, *, limit: int = NODES_PER_LEVEL) -> Ve
     """Return whether two graphs are "isomorphic", "different" or "undecided".
 
     Isomorphic graphs have equal node columns, arcs and edge columns. An undirected edge is a pair of arcs.
-    Parallel arcs are equal if their values are, in any order. `limit` is that of
-    `grnf.symmetry.compare_graphs`, which compares graphs as tensors and sums parallel arcs.
+    Parallel arcs are equal if their values are, in any order (`grnf.symmetry.compare_graphs` sums them).
 
     Parameters
     ----------
     g, h : RawGraph
     limit : int, default=20_000
-        Most nodes of a level of the search tree, as in `grnf.symmetry.compare_graphs`. That function compares
-        graphs as tensors and sums parallel arcs.
+        Most nodes of a level of the search tree.
 
     Returns
     -------
@@ -285,9 +283,7 @@ def leaked(
 ) -> list[DuplicatePair]:
     """Return the graphs of one collection that are in another: pairs (of the first, of the second).
 
-    With `eps`, all pairs up to that distance. Otherwise, only isomorphic and undecided ones. The `kind` of a
-    pair tells stereoisomers and isotopologues from identical molecules. Other parameters are those of
-    `near_duplicates`.
+    The `kind` of a pair tells stereoisomers and isotopologues from identical molecules.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from grnf._utils.result_tables import html_table, write_table
 from grnf._utils.rules import Bool, Int, OneOf, Real, checked
 from grnf._utils.running import progress
 from grnf.collection import Collection, vectors_of
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.estimators import JointFeatures
 from grnf.io.raw import RawGraph
 from grnf.metric import distance
@@ -26,7 +26,7 @@ from grnf.metric.estimate import distance_errors
 from grnf.search.certified import certify
 from grnf.search.segments import IndexState, Neighbors, Segments, load_index, save_index
 from grnf.search.self_join import SelfJoin
-from grnf.search.whitening import SHRINKAGE, SPACES, SpaceMap, space_map, unchanged
+from grnf.search.whitening import SHRINKAGE, SPACES, SpaceMap, checked_radius, space_map, unchanged
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["GraphIndex", "Hits"]
@@ -348,7 +348,7 @@ class GraphIndex:
                [2]])
         """
         if checked(n_neighbors, "n_neighbors", Int(1)) > len(self) > 0:
-            raise ValueError(f"n_neighbors must be at most {len(self)} (graphs), got {n_neighbors}")
+            raise invalid("n_neighbors", f"be at most {len(self)} (graphs)", str(n_neighbors))
         hits = self.search(X, n_neighbors)
         rows = np.array(hits.rows)
         return (np.array(hits.distances), rows) if return_distance else rows
@@ -431,8 +431,6 @@ class GraphIndex:
     ) -> Hits:
         """Return all graphs up to a distance of each query, nearest first.
 
-        Parameters are those of `search`; a radius of 0 finds equal vectors.
-
         Parameters
         ----------
         X : collection of graphs of any kind, or array of vectors
@@ -448,10 +446,9 @@ class GraphIndex:
         -------
         Hits
         """
-        if not 0 <= radius < np.inf:
-            raise ValueError(f"radius must be a number >= 0, got {radius!r}")
+        radius = checked_radius(radius)
         queries = self._queries(X, ids, confidence, confidence is not None and self.keep_graphs)
-        neighbors = self._segments.within(self._space_map(queries.vectors), float(radius), self.n_jobs)
+        neighbors = self._segments.within(self._space_map(queries.vectors), radius, self.n_jobs)
         return self._hits(queries, neighbors, others, confidence, None)
 
     def self_join(self) -> tuple[list[str], SelfJoin]:
@@ -489,21 +486,10 @@ class GraphIndex:
         """
         if not len(self):
             raise GraphError("the index is empty", cure="Add graphs before you save it")
-        settings = {
-            "space": self.space,
-            "shrinkage": self.shrinkage,
-            "n_components": self.n_components_,
-            "keep_graphs": self.keep_graphs,
-        }
-        state = IndexState(
-            settings,
-            self._space_map,
-            self._segments,
-            self.transformer,
-            self._checksum,
-            self.sources_,
-            self.molecules_,
-        )
+        settings = {name: getattr(self, name) for name in ("space", "shrinkage", "keep_graphs")}
+        settings["n_components"] = self.n_components_
+        content = self._space_map, self._segments, self.transformer
+        state = IndexState(settings, *content, self._checksum, self.sources_, self.molecules_)
         saved = save_index(state, Path(path), self._path)
         self._segments, self._checksum, self._path = saved.segments, saved.checksum, Path(path).resolve()
 
@@ -582,14 +568,8 @@ class GraphIndex:
                     for d, bound in zip(found, bounds, strict=True)
                 ]
                 intervals.append(np.array(ends).reshape(-1, 2))
-        return Hits(
-            queries.ids,
-            ids,
-            rows,
-            distances,
-            errors if estimates else None,
-            intervals if level is not None else None,
-        )
+        known = errors if estimates else None, intervals if level is not None else None
+        return Hits(queries.ids, ids, rows, distances, *known)
 
     def _upper_bounds(self, queries: Collection, at: int, positions: IntArray) -> FloatArray:
         """Return what d_P^2 of a query and each hit is at most, infinite without graphs."""
@@ -629,19 +609,8 @@ class GraphIndex:
         results = []
         with progress(len(queries), "certified search") as advance:
             for z, graph, left in zip(queries.vectors, queries.graphs, own, strict=True):
-                results.append(
-                    certify(
-                        self._segments,
-                        self.transformer,
-                        z,
-                        graph,
-                        n_neighbors,
-                        1 - confidence,
-                        most,
-                        int(left),
-                        deadline,
-                    )
-                )
+                query, limits = (self._segments, self.transformer, z, graph), (most, int(left), deadline)
+                results.append(certify(*query, n_neighbors, 1 - confidence, *limits))
                 advance(1)
         positions, distances, errors, status, components = map(list, zip(*results, strict=True))
         named = [self._segments.names_and_numbers(some) for some in positions]

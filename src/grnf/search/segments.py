@@ -579,15 +579,8 @@ def _load(path: Path, head: dict[str, Any], verify: bool) -> IndexState:
         if part.rows.shape[1:] != (width,):
             reason = f"settings.n_components must be the width of the rows, {part.rows.shape[1]}, got {width}"
             raise damaged(reason, path / HEAD)
-    return IndexState(
-        settings,
-        space_map,
-        segments,
-        _read_transformer(path),
-        _checksum(head),
-        tuple(head["sources"]),
-        tuple(head["molecules"]),
-    )
+    inputs = tuple(head["sources"]), tuple(head["molecules"])
+    return IndexState(settings, space_map, segments, _read_transformer(path), _checksum(head), *inputs)
 
 
 def _read_head(path: Path) -> dict[str, Any]:

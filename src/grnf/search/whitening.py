@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from grnf._utils.arrays import principal_axes
+from grnf.errors import invalid
 from grnf.typing import FloatArray
 
-__all__ = ["SHRINKAGE", "SPACES", "SpaceMap", "Whitening", "space_map", "unchanged"]
+__all__ = ["SHRINKAGE", "SPACES", "SpaceMap", "Whitening", "checked_radius", "space_map", "unchanged"]
 
 SpaceMap = Callable[[FloatArray], FloatArray]
 SPACES = ("plain", "whitened")
@@ -23,12 +24,7 @@ BLOCK = 8192
 class Whitening:
     """z -> V' (z - mean) / sqrt(lambda + s lambda_1): directions have equal variance, down to a share s.
 
-    Parameters
-    ----------
-    mean, variances, axes : arrays, shapes (M,), (M,), (M, M)
-        Mean, variances lambda and principal axes V of the reference collection.
-    shrinkage : float
-        s.
+    Mean (M,), variances lambda (M,) and principal axes V (M, M) are those of the reference. s is `shrinkage`.
     """
 
     mean: FloatArray
@@ -55,3 +51,10 @@ def unchanged(Z: FloatArray) -> FloatArray:
 def space_map(space: str, Z: FloatArray, shrinkage: float = SHRINKAGE) -> SpaceMap:
     """Fit the map of a space to the vectors of a collection. Distances are those after the map."""
     return Whitening(*principal_axes(Z), shrinkage) if space == "whitened" else unchanged
+
+
+def checked_radius(radius: float) -> float:
+    """Return a radius as Python's own number."""
+    if not 0 <= radius < np.inf:
+        raise invalid("radius", "be a number >= 0", repr(radius))
+    return float(radius)

@@ -55,7 +55,7 @@ from grnf._utils.saved import (
     validate_arrays,
 )  # fmt: skip
 from grnf.collection import vectors_of
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.estimators import GRNF
 from grnf.stats.conformal import LENGTH_AXES, ReferenceScores, n_kept_axes, rounded_scores
 from grnf.stats.strategies import EPOCH, TEMPER, Strategies, Strategy, likely_interval, since
@@ -470,17 +470,9 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
             for row in strongest.tolist()
             if gains[row] > 0
         ]
-        return Alarm(
-            numbers[-1],
-            names[-1],
-            numbers[change],
-            (numbers[low], numbers[high]),
-            CONFIDENCE,
-            evidence,
-            self.threshold_,
-            strategy.names[kind],
-            contributions,
-        )
+        place = numbers[change], (numbers[low], numbers[high]), CONFIDENCE
+        found = evidence, self.threshold_, strategy.names[kind]
+        return Alarm(numbers[-1], names[-1], *place, *found, contributions)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -502,7 +494,7 @@ def _plain(value: Any) -> Any:
     """Turn numpy numbers into JSON values."""
     if hasattr(value, "item"):
         return value.item()
-    raise TypeError(f"cannot save a value of type {type(value).__name__}")
+    raise invalid("notes_", "hold plain values", f"a {type(value).__name__}", "Convert it to numbers or text")
 
 
 @dataclass(frozen=True)
@@ -581,9 +573,8 @@ def change_points(
     min_size = checked(min_size, "min_size", Int(1))
     n_resamples = checked(n_resamples, "n_resamples", Int(1))
     if 1 / (1 + n_resamples) > alpha:
-        raise ValueError(
-            f"n_resamples must be at least {math.ceil(1 / alpha - 1)} for alpha={alpha:g}, got {n_resamples}"
-        )
+        requirement = f"be at least {math.ceil(1 / alpha - 1)} for alpha={alpha:g}"
+        raise invalid("n_resamples", requirement, str(n_resamples))
     seed = draw_seed(random_state)
     collection = vectors_of(X, GRNF(random_state=seed) if transformer is None else transformer, ids=ids)
     names, (rows, groups) = collection.ids, _scan_rows(collection.vectors)
@@ -634,10 +625,8 @@ def _scan(
         orders = np.array([generator.permutation(len(rows)) for _ in range(count)])
         largest.extend(_statistics(rows[orders], groups, min_size).max(axis=2))
     columns = np.array(largest).T
-    ranks = [
-        len(c) - np.searchsorted(np.sort(c), c, side="left") for c in columns
-    ]  # values at least as large
-    p_of_groups = np.column_stack(ranks) / (1 + n_resamples)
+    at_least = [len(c) - np.searchsorted(np.sort(c), c, side="left") for c in columns]
+    p_of_groups = np.column_stack(at_least) / (1 + n_resamples)
     smallest = p_of_groups.min(axis=1)
     p = float((smallest <= smallest[0]).mean())
     best = statistics[int(np.lexsort((-statistics.max(axis=1), p_of_groups[0]))[0])]

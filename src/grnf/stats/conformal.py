@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 from grnf._utils.arrays import principal_axes
@@ -58,14 +59,8 @@ def online_pvalues(
 
     p_t = (#{s_i > s_t} + u_t #{s_i = s_t}) / (n + t) over the n held-out scores and s_1 .. s_t. As long as
     all are exchangeable, p_1, p_2, ... are independent and uniform: exactly, for any distribution and any n.
-    Large scores have small p-values.
-
-    Parameters
-    ----------
-    calibration, scores : arrays, shapes (n, J) and (m, J)
-        Scores of J kinds, the `earlier` ones included, whose p-values are known.
-    ties : array, shape (m - earlier,)
-        u_t, uniform on (0, 1).
+    Large scores have small p-values. `calibration` (n, J) and `scores` (m, J) are of J kinds. The p-values of
+    the `earlier` scores are known. `ties` (m - earlier,) are u_t, uniform on (0, 1).
 
     Examples
     --------
@@ -155,8 +150,6 @@ class ReferenceScores:
 
     @cached_property
     def _indexes(self) -> list[tuple[int, Any]]:
-        widths = [min(NEAR_AXES, self.known.shape[1]), self.known.shape[1]]
-        model = NearestNeighbors
-        return [
-            (w, model(n_neighbors=self.n_neighbors, algorithm="brute").fit(self.known[:, :w])) for w in widths
-        ]
+        brute = NearestNeighbors(n_neighbors=self.n_neighbors, algorithm="brute")
+        widths = min(NEAR_AXES, self.known.shape[1]), self.known.shape[1]
+        return [(width, clone(brute).fit(self.known[:, :width])) for width in widths]

@@ -19,7 +19,7 @@ from grnf._utils.random import SEED_RULES, draw_seed, page_generator
 from grnf._utils.result_tables import html_table
 from grnf._utils.rules import Int, OneOf, Real, Table, checked, checked_parameters
 from grnf.collection import Collection, vectors_of
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.estimators import JointFeatures
 from grnf.search.whitening import SPACES, space_map
 from grnf.stats.conformal import rounded_scores
@@ -163,6 +163,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     _rules: ClassVar[Table] = {
         "n_neighbors": [Int(1)],
+        "contamination": [Real(math.nextafter(0.5, 1)), OneOf("auto")],
         "space": [OneOf(*SPACES)],
         "shrinkage": [Real()],
         "held_out": [Real(1)],
@@ -211,8 +212,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, ids: Sequence[str] | None, seed: int) -> Self:
         settings = self._settings()
-        transformer = JointFeatures(None, random_state=seed) if self.transformer is None else self.transformer
-        collection = self._vectors(X, transformer, ids)
+        collection = self._vectors(X, self._transformer(seed), ids)
         self.transformer_, self.errors_, Z = collection.transformer, collection.errors, collection.vectors
         if len(Z) < 2:
             raise GraphError(f"at least two graphs that can be used are needed, got {len(Z)}")
@@ -347,8 +347,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         checked(fdr, "fdr", Real(1))
         n_folds = checked(n_folds, "n_folds", Int(2))
         seed = draw_seed(self._settings()["random_state"])
-        transformer = JointFeatures(None, random_state=seed) if self.transformer is None else self.transformer
-        collection = self._vectors(X, transformer, ids)
+        collection = self._vectors(X, self._transformer(seed), ids)
         self._fit(collection, None, seed)
         if len(collection) < n_folds:
             raise GraphError(f"{len(collection)} graphs in {n_folds} folds: take fewer folds")
@@ -366,16 +365,13 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return replace(report, outliers=report.scores > threshold)  # false for NaN
 
     def _settings(self) -> dict[str, Any]:
-        settings = checked_parameters(self, self._rules)
-        if self.contamination != "auto":
-            rules = Real(math.nextafter(0.5, 1)), OneOf("auto")
-            checked(self.contamination, "contamination", *rules, owner=type(self).__name__)
         if isinstance(self.detector, str) and self.detector != "neighbors":
-            raise ValueError(
-                f"{type(self).__name__}: detector must be 'neighbors' or a scikit-learn detector, got "
-                f"{self.detector!r}"
-            )
-        return settings
+            requirement = "be 'neighbors' or a scikit-learn detector"
+            raise invalid(f"{type(self).__name__}: detector", requirement, repr(self.detector))
+        return checked_parameters(self, self._rules)
+
+    def _transformer(self, seed: int) -> Any:
+        return JointFeatures(None, random_state=seed) if self.transformer is None else self.transformer
 
     def _fitted_detector(self, rows: FloatArray) -> Any:
         if isinstance(self.detector, str):
@@ -389,10 +385,8 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             return _brute(rows)
         fitted = clone(self.detector).fit(rows)
         if not (hasattr(fitted, "score_samples") or hasattr(fitted, "decision_function")):
-            raise ValueError(
-                f"detector must score new samples, got {type(fitted).__name__}, which cannot. "
-                "LocalOutlierFactor needs novelty=True"
-            )
+            found, cure = type(fitted).__name__, "LocalOutlierFactor needs novelty=True"
+            raise invalid("detector", "score new samples", f"{found}, which cannot", cure)
         return fitted
 
     def _raw_scores(self, Z: FloatArray) -> FloatArray:

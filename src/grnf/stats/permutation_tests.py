@@ -74,7 +74,6 @@ SAMPLE = 512
 COLUMNS = 1024
 """Divisions of the graphs that are held at a time."""
 
-
 MOST = 1000
 """Graphs of each sample that error bars, and the means of witnesses, are taken over."""
 
@@ -336,8 +335,7 @@ def permutation_test(
     axes = [checked(number, "axes", Int(1)) for number in axes]
     if checked(paired, "paired", Bool()) and sizes[0] != sizes[1]:
         raise GraphError(f"paired=True needs as many graphs in Y as in X, got {sizes}")
-    least = smallest_possible(sizes, n_resamples, paired)
-    if least > 0.05:
+    if (least := smallest_possible(sizes, n_resamples, paired)) > 0.05:
         text = f"with {' and '.join(map(str, sizes))} graphs and {n_resamples} permutations no p-value "
         warnings.warn(f"{text}below {least:.2g} is possible", GrnfWarning, stacklevel=4)
     divisions = Divisions(sizes, n_resamples, seed, paired)
@@ -674,15 +672,9 @@ def effect_of(view: str, Z: FloatArray, sizes: Sequence[int], paired: bool, seed
     of_y = of_x if paired else bootstrap_counts(len(Y), BOOTSTRAPS, random)
     bars = percentile_score(value, energy_distance(D, of_x, of_y))
     between = float(D[: len(X), len(X) :].mean())
-    return Effect(
-        view,
-        value,
-        bars.low,
-        bars.high,
-        _feature_error(both, D, ones),
-        value / (2 * between) if between > 0 else 0.0,
-        (len(X), len(Y)),
-    )
+    share = value / (2 * between) if between > 0 else 0.0
+    error, used = _feature_error(both, D, ones), (len(X), len(Y))
+    return Effect(view, value, bars.low, bars.high, error, share, used)
 
 
 def _feature_error(both: FloatArray, D: FloatArray, ones: tuple[FloatArray, FloatArray]) -> float:

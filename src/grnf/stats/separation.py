@@ -105,17 +105,10 @@ class Separation:
 def separate(
     sizes: tuple[int, int], views: Callable[[IntArray], Views], seed: int, delta: float = DELTA
 ) -> Separation:
-    """Return lower bounds on the distance between the distributions of two samples.
+    """Return lower bounds on the distance between the distributions of two samples, given by their sizes.
 
-    Parameters
-    ----------
-    sizes : tuple of two ints
-        Graphs of each sample. In the pool, those of the first come first.
-    views : function of an array of int to a dict of arrays
-        Returns vectors of the whole pool. What it learns, it learns from the given positions alone.
-    seed : int
-    delta : float, default=0.05
-        Probability that a bound exceeds the distance.
+    `views` returns vectors of the whole pool, in which the first sample comes first. What it learns, it
+    learns from the given positions alone. `delta` is the probability that a bound exceeds the distance.
     """
     random = np.random.default_rng([seed, 6])
     orders = [random.permutation(sizes[0]), sizes[0] + random.permutation(sizes[1])]
@@ -143,16 +136,16 @@ def separate(
     distance = divergence = 0.0
     estimates = (0.0, 0.0)
     if len(step):  # lower ends alone, so delta is half of that of an interval
-        distance = _at_least_0(2 * betting_interval(step, 2 * delta)[0] - 1)
+        distance = max(2 * betting_interval(step, 2 * delta)[0] - 1, 0.0)
         of_bits = low + (high - low) * betting_interval((bit - low) / (high - low), delta)[0]
-        of_steps = _divergence(_at_least_0(2 * betting_interval(step, delta)[0] - 1))
+        of_steps = _divergence(max(2 * betting_interval(step, delta)[0] - 1, 0.0))
         divergence = max(of_bits, of_steps)
-        estimates = 2 * float(step.mean()) - 1, float(bit.mean())
+        estimates = 2 * float(step.mean()) - 1, math.sqrt(max(float(bit.mean()), 0.0))
     shown = math.sqrt(math.log(2 / delta) / (len(step) + math.log(2 / delta)))
     return Separation(
         total_variation=distance,
         jensen_shannon=math.sqrt(divergence),
-        estimates=_named(_at_least_0(estimates[0]), math.sqrt(_at_least_0(estimates[1]))),
+        estimates=_named(*(max(value, 0.0) for value in estimates)),
         detectable=_named(shown, math.sqrt(_divergence(shown))),
         n_pairs=len(step),
         delta=delta,
@@ -165,14 +158,10 @@ def _named(one: float, two: float) -> dict[str, float]:
     return {"total_variation": one, "jensen_shannon": two}
 
 
-def _at_least_0(value: float) -> float:
-    return max(value, 0.0)
-
-
 def _divergence(distance: float) -> float:
     """Return the smallest Jensen-Shannon divergence at a total variation distance."""
     shares = (1 + distance) / 2, (1 - distance) / 2
-    return _at_least_0(1 + sum(p * math.log2(p) for p in shares if p > 0))
+    return max(1 + sum(p * math.log2(p) for p in shares if p > 0), 0.0)
 
 
 def _groups(values: Any, n: int) -> FloatArray:

@@ -257,7 +257,8 @@ class Strategies:
         shares = [WEIGHTS["anomaly"] / n_anomaly] * n_anomaly + [WEIGHTS["axes"] / n_axes] * n_axes
         names = [*ANOMALY_SCORES, *(f"axis {axis + 1}" for axis in range(n_axes))]
         directions = np.eye(self.calibration.shape[1], len(names))
-        return self._strategy(start, 2 * EPOCH, directions, names, np.log(shares), True, -math.inf, EPOCH)
+        stop, until = start + 2 * EPOCH, start + EPOCH
+        return self._strategy(start, stop, directions, names, np.log(shares), True, -math.inf, until)
 
     def _direction(self, start: int, window: int, rows: FloatArray) -> Strategy:
         """Return the strategy for the directions of the mean of the last graphs."""
@@ -269,26 +270,25 @@ class Strategies:
         since_last = start if start == window else window // 2
         entered = self._log_share(start - since_last, start) - math.log(len(SHIFTS) + len(PAYOFFS))
         weights = np.full(N_DIRECTIONS, math.log(weight))
-        return self._strategy(start, LIFE * window, directions, names, weights, False, entered, 0)
+        stop = start + LIFE * window
+        return self._strategy(start, stop, directions, names, weights, False, entered, start)
 
     def _strategy(
         self,
         start: int,
-        length: int,
+        stop: int,
         directions: FloatArray,
         names: list[str],
         log_weights: FloatArray,
         both_sides: bool,
         log_held: float,
-        enters_for: int,
+        enters_until: int,
     ) -> Strategy:
         calibration = np.sort(rounded_scores(self.calibration @ directions), axis=0)
         n_bets = (1 + both_sides) * (len(SHIFTS) + len(PAYOFFS))
         held = np.full((len(names), n_bets), log_held)
-        end = start + length
-        return Strategy(
-            start, end, directions, names, log_weights, both_sides, calibration, held, start + enters_for
-        )
+        bets = directions, names, log_weights, both_sides
+        return Strategy(start, stop, *bets, calibration, held, enters_until)
 
 
 def since(count: int) -> int:

@@ -34,14 +34,9 @@ class Entries:
 
 @dataclass(frozen=True, eq=False)
 class Stacked:
-    """Graphs as arrays of the search, one after the other.
+    """Graphs as arrays of the search (see `refinement`), one after the other.
 
-    Attributes
-    ----------
-    node_ptr : array of int
-        Nodes of each graph.
-    ptr, nbr, label, color : arrays
-        Neighbors of all nodes, see `refinement`. `ptr` runs over all graphs, `nbr` in own numbering.
+    `node_ptr` has the nodes of each graph. `ptr` runs over all graphs, `nbr` is in their own numbering.
     """
 
     node_ptr: IntArray
@@ -62,17 +57,9 @@ class Stacked:
 class EncodedGraphs:
     """A batch of graphs: hashed for the search, and unchanged.
 
-    Attributes
-    ----------
-    stacked : Stacked
-    arc_ptr : array of int
-        Arcs of each graph. An arc is an ordered pair of nodes with an entry in A, self-loops too.
-    arcs : array of int, shape (n_arcs, 2)
-        In the graphs' own numbering, sorted.
-    nodes, between : Entries
-        What stands at nodes and arcs.
-    clear : array of bool, one per graph
-        No two different rows of the graph have one hash.
+    An arc is an ordered pair of nodes with an entry in A, self-loops too. `arcs` (n_arcs, 2) are sorted, in
+    the graphs' own numbering, and `arc_ptr` has those of each graph. `nodes` and `between` are the entries at
+    nodes and arcs. A graph is `clear` if no two of its different rows have one hash.
     """
 
     stacked: Stacked

@@ -29,20 +29,11 @@ ROUNDS = 256
 class Cores:
     """Graphs without their pendant trees.
 
-    Parameters
-    ----------
-    rest : Stacked
-        What is left of each graph.
-    nodes : array of int
-        Its nodes, in the numbering of the whole batch.
-    node_ptr : array of int
-        Nodes of each graph as it was.
-    children, ptr : arrays of int
-        What hangs on each node, in an order that does not depend on the numbering.
-    joint : array of uint64, one for each of the children
-        The edge by which it hangs, its color, and those of all that hangs on it.
-    clear : array of bool, one per graph
-        No two nodes on which other things hang have one color.
+    `rest` is what is left of each graph, and `nodes` its nodes in the numbering of the whole batch.
+    `node_ptr` has the nodes of each graph before. `children` by `ptr` are what hangs on each node, in an
+    order that does not depend on the numbering. `joint` hashes for each of them the edge by which it hangs,
+    its color, and those of all that hangs on it. A graph is `clear` if no two nodes with different children
+    have one color.
     """
 
     rest: Stacked
