@@ -113,6 +113,7 @@ def test_two_datasets_are_compared(call, tmp_path):
 
 
 def test_no_graphs_make_an_empty_map(call, tmp_path):
+    require("ijson")
     (tmp_path / "none.json").write_text("[]")
     done = call("map", tmp_path / "none.json", "-o", tmp_path / "map.html", "--format", "json")
     assert done.returncode == 0, done.stderr
