@@ -110,9 +110,9 @@ def sentences():
 
 
 MOST = {
-    "5 where": {"docs": 2, "messages": 1, "docstrings": 49},
-    "6 private nouns": {"docs": 2, "messages": 2, "docstrings": 41},
-    "7 semicolons": {"docs": 93, "messages": 4, "docstrings": 121},
+    "5 where": {"docs": 2, "messages": 1, "docstrings": 45},
+    "6 private nouns": {"docs": 2, "docstrings": 41},
+    "7 semicolons": {"docs": 93, "messages": 4, "docstrings": 117},
     "12 of one X": {"messages": 1},
 }
 """What is left: relative clauses, computers, cells of tables, formulas. Lower these, never raise them."""
@@ -134,7 +134,7 @@ def test_errors_about_arguments_are_made_by_one_helper():
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args
         if getattr(node.exc.func, "id", "") in ("ValueError", "TypeError")
     ]
-    assert len(raw) <= 143, raw  # lower it, never raise it
+    assert len(raw) <= 94, raw  # lower it, never raise it
 
 
 def test_prose_of_the_documents_has_no_semicolons():

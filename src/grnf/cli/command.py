@@ -56,8 +56,9 @@ class Group(PlainFlags, TyperGroup):
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Turn each parameter that is a dataclass into the options that are its fields.
 
-    A dataclass may have a class attribute `panel`, the heading of its options in the help. The lines of each
-    paragraph of the docstring are joined, so that the terminal wraps them.
+    A dataclass may have a class attribute `panel`, the heading of its options in the help, and `helps`, texts
+    that replace those of inherited options. The lines of each paragraph of the docstring are joined, so that
+    the terminal wraps them.
 
     Examples
     --------
@@ -123,21 +124,23 @@ def _options(group: Any) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     for field in fields(group):
         if field.init:
-            hint = _in_panel(hints[field.name], getattr(group, "panel", PANELS[0]))
+            text = getattr(group, "helps", {}).get(field.name)
+            hint = _in_panel(hints[field.name], getattr(group, "panel", PANELS[0]), text)
             default = inspect.Parameter.empty if field.default is MISSING else field.default
             kind = inspect.Parameter.KEYWORD_ONLY
             yield inspect.Parameter(field.name, kind, default=default, annotation=hint)
 
 
-def _in_panel(hint: Any, panel: str) -> Any:
+def _in_panel(hint: Any, panel: str, text: str | None = None) -> Any:
     """Return the type of an option with the panel of the help that it belongs to."""
     if get_origin(hint) is not Annotated:
         return hint
     kind, *notes = get_args(hint)
     for position, note in enumerate(notes):
-        if isinstance(note, ParameterInfo) and note.rich_help_panel is None:
-            notes[position] = copy.copy(note)
-            notes[position].rich_help_panel = panel
+        if isinstance(note, ParameterInfo):
+            notes[position] = note = copy.copy(note)
+            note.rich_help_panel = note.rich_help_panel or panel
+            note.help = text or note.help
     return Annotated[kind, *notes]
 
 

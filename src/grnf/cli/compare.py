@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from grnf.cli.graph_input import Input
-from grnf.cli.options import Output, Run, check_free, check_suffix, require
+from grnf.cli.options import Output, Run, check_new, require
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -63,9 +63,7 @@ def compare(
       grnf compare molecules.csv aspirin caffeine
       grnf compare "CC(=O)C" "CC(=N)C" --picture difference.png
     """
-    if picture is not None:
-        check_suffix("--picture", picture, (".png", ".svg", ".pdf"))
-        check_free(picture, out.force)
+    check_new("--picture", picture, (".png", ".svg", ".pdf"), out.force)
     out.check()
     names, ids = [first, second], [first_id, second_id]
     if other is not None:

@@ -11,6 +11,7 @@ from grnf._utils.files import atomic_write, write_array, write_json
 
 if TYPE_CHECKING:
     from grnf.graphs import Graph
+    from grnf.maps import GraphMap
 
 __all__ = ["demo"]
 
@@ -50,10 +51,11 @@ def demo(
     for name, make in (("SBM", make_sbm), ("Delaunay", make_delaunay)):
         with no_progress(), console.status(f"{name}: {n_graphs} graphs, {n_components} features"):
             graphs, y = make(n_graphs, random_state=seed)
-            results[name], Z = _one_dataset(graphs, y, n_components, seed)
-            _write_map(output / f"{name.lower()}.html", name, graphs, y, n_components, seed)
+            graph_map = _mapped(name, graphs, y, n_components, seed)
+            results[name] = _one_dataset(graphs, y, graph_map, seed)
+        graph_map.write(output / f"{name.lower()}.html")
         with atomic_write(output / f"{name.lower()}.npy", "wb") as file:
-            write_array(file, Z)
+            write_array(file, graph_map.vectors)
     write_json(output / "results.json", results)
     _print(console, results)
     console.print("\nMaps to open in a browser: hover over a point to draw its graph, click to compare it")
@@ -62,19 +64,17 @@ def demo(
     console.print(f"Also in {output}/: sbm.npy and delaunay.npy (one vector per graph), results.json")
 
 
-def _one_dataset(graphs: list[Graph], y: Any, n_components: int, seed: int) -> tuple[dict[str, Any], Any]:
-    """Embed one dataset. Return the numbers to print, and the vectors."""
+def _one_dataset(graphs: list[Graph], y: Any, graph_map: GraphMap, seed: int) -> dict[str, Any]:
+    """Return the numbers to print, from the vectors of a map."""
     import numpy as np
 
-    from grnf.estimators import GRNF
     from grnf.stats import two_sample_test
 
-    grnf = GRNF(n_components, orders=ORDERS, random_state=seed)
-    Z = grnf.fit_transform(graphs)
+    grnf, Z = graph_map.transformer, graph_map.vectors
     same, other = y[:, np.newaxis] == y, ~np.eye(len(y), dtype=bool)
     copy = grnf.distance(graphs[0], graphs[0].permuted(range(graphs[0].n_nodes)[::-1]))
     test = two_sample_test(Z[y == 0], Z[y == 1], random_state=seed)
-    results = {
+    return {
         "accuracy": {
             "SVM on GRNF": _accuracy("svm", Z, y),
             "5 nearest neighbors on GRNF": _accuracy("knn", Z, y),
@@ -87,7 +87,6 @@ def _one_dataset(graphs: list[Graph], y: Any, n_components: int, seed: int) -> t
         },
         "test": {"pvalue": test.pvalue, "n_resamples": test.n_resamples},
     }
-    return results, Z
 
 
 def _mean_distance(Z: Any, pairs: Any) -> dict[str, float]:
@@ -102,11 +101,12 @@ def _mean_distance(Z: Any, pairs: Any) -> dict[str, float]:
     return {"mean": float(D[pairs].mean()), "standard_error": float(terms.std(ddof=1) * len(terms) ** 0.5)}
 
 
-def _write_map(path: Path, name: str, graphs: list[Graph], y: Any, n_components: int, seed: int) -> None:
+def _mapped(name: str, graphs: list[Graph], y: Any, n_components: int, seed: int) -> GraphMap:
+    """Embed one dataset, and return its map."""
     from grnf.estimators import GRNF
     from grnf.maps import map_graphs
 
-    map_graphs(
+    return map_graphs(
         graphs,
         [CLASSES[name][label] for label in y.tolist()],
         transformer=GRNF(n_components, orders=ORDERS, random_state=seed),
@@ -115,7 +115,7 @@ def _write_map(path: Path, name: str, graphs: list[Graph], y: Any, n_components:
         positions="x" if name == "Delaunay" else None,
         title=f"{name}: {len(graphs)} graphs of two classes",
         random_state=seed,
-    ).write(path)
+    )
 
 
 def _baseline(graphs: list[Graph]) -> Any:

@@ -39,15 +39,10 @@ class Matrix(Output):
 
     suffixes: ClassVar[tuple[str, ...]] = (".npy", ".csv")
 
-    output: Annotated[
-        str,
-        Option(
-            "--output",
-            "-o",
-            help="File to write: .npy or .csv, or with --nearest and --pairs .csv, .json or .parquet. - for "
-            "standard output.",
-        ),
-    ] = "-"
+    helps: ClassVar[dict[str, str]] = {
+        "output": "File to write: .npy or .csv, or with --nearest and --pairs .csv, .json or .parquet. - for "
+        "standard output."
+    }
 
 
 def distances(

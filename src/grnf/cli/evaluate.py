@@ -12,9 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import typer
 from typer import Option
 
-from grnf._utils.files import check_free
 from grnf.cli.graph_input import Input, Sample
-from grnf.cli.options import Run, check_suffix, require
+from grnf.cli.options import Run, check_new, require
 from grnf.cli.test import Report, Sampling
 
 __all__ = ["evaluate"]
@@ -28,10 +27,9 @@ class Scores(Report):
 
     suffixes: ClassVar[tuple[str, ...]] = (".json", *TABLES)
 
-    output: Annotated[
-        str,
-        Option("--output", "-o", help="File to write: .json (all), .csv, .md, .tex, or - for text."),
-    ] = "-"
+    helps: ClassVar[dict[str, str]] = {
+        "output": "File to write: .json (all), .csv, .md, .tex, or - for text."
+    }
     report: Annotated[
         Path | None, Option(help="Page to write, .html: scores, typical graphs and protocol.")
     ] = None
@@ -39,9 +37,7 @@ class Scores(Report):
     def check(self) -> None:
         """Refuse names without their suffixes, and files that exist already."""
         super().check()
-        if self.report is not None:
-            check_suffix("--report", self.report, (".html", ".htm"))
-            check_free(self.report, self.force)
+        check_new("--report", self.report, (".html", ".htm"), self.force)
 
 
 def evaluate(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Input",
+    "OnError",
     "Sample",
     "SourceArgument",
     "check_format",
@@ -37,6 +38,10 @@ FIT_GRAPHS = 32_768
 SourceArgument = Annotated[
     list[str],
     Argument(metavar="SOURCE", help="Files, folders, globs or a pipe of graphs, or - for standard input."),
+]
+OnError = Annotated[
+    Literal["raise", "skip"],
+    Option(help="A graph that cannot be used. raise: stop. skip: leave it out and report it."),
 ]
 Sample = Annotated[str, Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")]
 
@@ -55,10 +60,7 @@ class Input:
             "Examples: edge-list:directed, matrices:array=A,y=age.",
         ),
     ] = None
-    on_error: Annotated[
-        Literal["raise", "skip"],
-        Option(help="A graph that cannot be used. raise: stop. skip: leave it out and report it."),
-    ] = "raise"
+    on_error: OnError = "raise"
     smiles_column: Annotated[
         str | None,
         Option(metavar="NAME", help="SMILES column of a table. By default found by its name or values."),

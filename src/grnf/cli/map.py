@@ -16,9 +16,8 @@ from grnf.cli.options import (
     LikeFeatures,
     Run,
     Space,
-    check_free,
+    check_new,
     check_probability,
-    check_suffix,
     require,
     space_of_vectors,
 )
@@ -41,9 +40,7 @@ class Page(Destination):
     def check(self) -> None:
         """Refuse names without their suffixes, and files that exist already."""
         super().check()
-        if self.save_layout is not None:
-            check_suffix("--save-layout", self.save_layout, (".npz",))
-            check_free(self.save_layout, self.force)
+        check_new("--save-layout", self.save_layout, (".npz",), self.force)
 
 
 def map(  # noqa: A001 the word users know

@@ -12,12 +12,12 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 from typer import Argument, Option
 
-from grnf.cli.graph_input import Input, Sample, check_format
+from grnf.cli.graph_input import Input, OnError, Sample, check_format
 from grnf.cli.options import DELTA, Destination, LikeFeatures, Run, check_free, check_probability, require
 from grnf.errors import GraphError
 
@@ -32,10 +32,11 @@ __all__ = ["monitor"]
 class Stream(Input):
     """How the stream is read."""
 
-    on_error: Annotated[
-        Literal["raise", "skip"],
-        Option(help="A graph that cannot be used. raise: stop. skip: report it and continue."),
-    ] = "skip"
+    helps: ClassVar[dict[str, str]] = {
+        "on_error": "A graph that cannot be used. raise: stop. skip: report it and continue."
+    }
+
+    on_error: OnError = "skip"
     follow: Annotated[bool, Option("--follow", "-f", help="At the end of a file, wait for more.")] = False
     block_size: Annotated[int, Option(min=1, help="Largest number of graphs read at a time.")] = 256
 
@@ -44,9 +45,7 @@ class Stream(Input):
 class Lines(Destination):
     """Output options of `grnf monitor`."""
 
-    output: Annotated[
-        str, Option("--output", "-o", help="JSON lines file to write, or - for standard output.")
-    ] = "-"
+    helps: ClassVar[dict[str, str]] = {"output": "JSON lines file to write, or - for standard output."}
     alarms_only: Annotated[bool, Option("--alarms-only", help="Write only the alarms.")] = False
 
 

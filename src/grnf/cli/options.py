@@ -34,7 +34,9 @@ __all__ = [
     "Run",
     "Space",
     "check_free",
+    "check_new",
     "check_probability",
+    "check_radius",
     "check_suffix",
     "checked",
     "require",
@@ -184,6 +186,13 @@ class Output(Destination):
             sys.stdout.flush()
         else:
             write_table(self.output, list(columns), records, types, safe_csv=self.safe_csv)
+
+
+def check_new(option: str, path: Path | None, suffixes: tuple[str, ...], force: bool) -> None:
+    """Refuse a further file to write that has none of the suffixes, or that exists already."""
+    if path is not None:
+        check_suffix(option, path, suffixes)
+        check_free(path, force)
 
 
 def check_suffix(option: str, path: str | Path, suffixes: tuple[str, ...]) -> None:

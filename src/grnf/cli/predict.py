@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from typer import Argument, Option
 
-from grnf.cli.graph_input import Input, SourceArgument
+from grnf.cli.graph_input import Input, OnError, SourceArgument
 from grnf.cli.messages import progress, with_progress
-from grnf.cli.options import Output, Run, check_free, check_probability, check_suffix
+from grnf.cli.options import Output, Run, check_new, check_probability
 from grnf.errors import GraphError
 
 __all__ = ["predict"]
@@ -24,10 +24,11 @@ BLOCK = 1024
 class NewGraphs(Input):
     """How new graphs are read."""
 
-    on_error: Annotated[
-        Literal["raise", "skip"],
-        Option(help="A graph that cannot be used. raise: stop. skip: write its row with the reason."),
-    ] = "skip"
+    helps: ClassVar[dict[str, str]] = {
+        "on_error": "A graph that cannot be used. raise: stop. skip: write its row with the reason."
+    }
+
+    on_error: OnError = "skip"
     handle_missing: Annotated[
         Literal["error", "zero"] | None,
         Option(
@@ -67,9 +68,7 @@ def predict(
     """
     check_probability("--confidence", confidence)
     out.check()
-    if explain is not None:
-        check_suffix("--explain", explain, (".html",))
-        check_free(explain, out.force)
+    check_new("--explain", explain, (".html",), out.force)
     from grnf.estimators.model_file import load_models
 
     models = [one for loaded in load_models(model) for one in loaded.single_targets()]

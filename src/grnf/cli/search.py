@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 from typer import Argument, Option
 
 from grnf.cli.graph_input import Input
-from grnf.cli.options import Output, Run, check_probability, require
+from grnf.cli.options import Output, Run, check_probability, check_radius, require
 
 __all__ = ["search"]
 
@@ -22,14 +22,9 @@ class HitsOutput(Output):
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", ".parquet", ".html")
 
-    output: Annotated[
-        str,
-        Option(
-            "--output",
-            "-o",
-            help="File to write: .csv, .json, .parquet, or .html with drawings. - for standard output.",
-        ),
-    ] = "-"
+    helps: ClassVar[dict[str, str]] = {
+        "output": "File to write: .csv, .json, .parquet, or .html with drawings. - for standard output."
+    }
 
 
 def search(
@@ -84,7 +79,7 @@ def search(
     """
     check_probability("--confidence", confidence)
     check_probability("--certified", certified)
-    require(radius is None or 0 <= radius < float("inf"), f"--radius must be a number >= 0, got {radius}")
+    check_radius(radius)
     require(
         certified is None or (radius is None and confidence is None),
         "--certified cannot be combined with --radius or --confidence",

@@ -42,10 +42,9 @@ class Report(Destination):
 
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")
 
-    output: Annotated[
-        str,
-        Option("--output", "-o", help="File to write: .json (all), .csv (each statistic), or - for text."),
-    ] = "-"
+    helps: ClassVar[dict[str, str]] = {
+        "output": "File to write: .json (all), .csv (each statistic), or - for text."
+    }
 
     def show(self, result: PermutationTestResult | Evaluation, table: str | None, run: Run) -> None:
         """Write a result to the file, as a table or else as JSON, and print it."""

@@ -463,7 +463,7 @@ function findSpots() {  // of each class the densest place among the points that
     const near = around(best), mass = near.reduce((all, at) => all + grid[at], 0), name = column.categories[code];
     const mean = part => near.reduce((all, at) => all + grid[at] * (part(at) + .5), 0) / mass / SIDE * 2 - 1;
     if (total < Math.max(2, n / 400) || isRest(name)) continue;
-    spots.push({text: cut(name, 16), x: mean(at => Math.floor(at / SIDE)), y: mean(at => at % SIDE), total});
+    spots.push({text: cut(name, 18), x: mean(at => Math.floor(at / SIDE)), y: mean(at => at % SIDE), total});
   }
   spots.sort((a, b) => b.total - a.total);
 }
