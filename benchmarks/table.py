@@ -259,6 +259,27 @@ def failures():
     return ["| command | stored in | run | result |", "|---|---|---|---|", *lines]
 
 
+def readers():
+    """Readers of files before and after they use libraries."""
+    found = stored("readers")
+    lines = [
+        f"| file of {found['megabytes']:g} MB | seconds before | after | MB of memory before | after |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in found["read"].items():
+        before, after = (row.get(version, {}) for version in ("before", "after"))
+        if "error" in after:
+            raise ValueError(f"{name}: {after['error']}")
+        cells = [before.get("cpu"), after["cpu"], before.get("peak_mb"), after["peak_mb"]]
+        texts = ["not read" if cell is None else f"{cell:.1f}" for cell in cells[:2]]
+        texts += ["" if cell is None else f"{cell:.0f}" for cell in cells[2:]]
+        lines.append(f"| {name} | {' | '.join(texts)} |")
+    lines += ["", "| code | lines before | lines after |", "|---|---|---|"]
+    lines += [f"| {title} | {row['before']:,} | {row['after']:,} |" for title, row in found["lines"].items()]
+    total = {version: sum(row[version] for row in found["lines"].values()) for version in ("before", "after")}
+    return [*lines, f"| all | {total['before']:,} | {total['after']:,} |"]
+
+
 PLACES = {
     "benchmarks": speed,
     "exact-speed": exact,
@@ -268,6 +289,7 @@ PLACES = {
     "duplicates": duplicates,
     "copies": copies,
     "failures": failures,
+    "readers": readers,
     "install": install_size.table,
 }
 """Mark in the documentation -> the lines between."""

@@ -27,8 +27,8 @@ ABOUT = (
     "vector machine. On each of the ten outer folds, the weight of the labels, C and gamma are chosen by "
     "cross-validation on the training and validation parts together. The model is then fitted on both and "
     "tested once on the test part. The defaults were developed on other datasets (python -m experiments "
-    "peers). LTP (arXiv 2305.00724), local topological descriptors with a random forest, is the strongest "
-    "cheap baseline. On social networks it reports other folds (COLLABORATIVE_DEGREE), on which "
+    "baselines). LTP (arXiv 2305.00724), local topological descriptors with a random forest, is the "
+    "strongest cheap baseline. On social networks it reports other folds (COLLABORATIVE_DEGREE), on which "
     "GRNFClassifier is run too. The cost is compared with the training of a GIN (five layers of 64, early "
     "stopping, one choice of settings) on the same folds of ENZYMES in the same run."
 )

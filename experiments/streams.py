@@ -210,20 +210,20 @@ def delays(pieces, thresholds, most):
     alarms = joined(pieces, "alarms")
     true = [alarm for alarm in alarms if alarm is not None and alarm[0] > 0]
     ours = [alarm[0] if alarm is not None else most for alarm in alarms if alarm is None or alarm[0] > 0]
-    peers = {}
+    baselines = {}
     for name, threshold in thresholds.items():
         paths = [path for piece in pieces for path in piece["cusum"][name]]
-        peers[name] = float(
+        baselines[name] = float(
             np.mean([next((t for t, value in path if value >= threshold), most) for path in paths])
         )
-    best = min(peers, key=peers.get)
+    best = min(baselines, key=baselines.get)
     return {
         "delay": float(np.mean(ours)),
         "delay_error": float(np.std(ours) / np.sqrt(len(ours))),
         "found": float(np.mean([alarm is not None for alarm in alarms])),
-        "cusum": peers[str(("vector", 16, 1.0))],
-        "window": min(value for name, value in peers.items() if "window" in name),
-        "best": peers[best],
+        "cusum": baselines[str(("vector", 16, 1.0))],
+        "window": min(value for name, value in baselines.items() if "window" in name),
+        "best": baselines[best],
         "best_cusum": best,
         "change_error": float(np.median([abs(alarm[1]) for alarm in true])) if true else None,
         "covered": float(np.mean([alarm[2] <= 0 <= alarm[3] for alarm in true])) if true else None,

@@ -274,8 +274,8 @@ def test_runs_and_resumes(name, checked, study):
 
 
 @pytest.mark.slow
-def test_peers(checked, real):
-    (entry,) = checked("peers", real).values()
+def test_baselines(checked, real):
+    (entry,) = checked("baselines", real).values()
     assert list(entry["methods"]) == [
         "GRNF",
         "WL-OA",
@@ -286,7 +286,7 @@ def test_peers(checked, real):
     for found in entry["methods"].values():
         assert len(found["scores"]) == 2
         assert np.mean(found["scores"]) > 70  # 66 in 100 are of the larger class
-    assert again("peers", real) == {"MUTAG": entry}
+    assert again("baselines", real) == {"MUTAG": entry}
 
 
 @pytest.mark.slow

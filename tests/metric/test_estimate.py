@@ -79,7 +79,7 @@ def test_unbounded_terms_need_the_normal_interval():
             lambda: distance([1.0], [1.0]).interval(2.0),
             "confidence must be a number strictly between 0 and 1",
         ),
-        (lambda: distance([1.0], [1.0], activation="x"), "unknown activation 'x'"),
+        (lambda: distance([1.0], [1.0], activation="x"), "the activation must be one of .* got 'x'"),
     ],
 )
 def test_bad_arguments_are_refused(call, message):

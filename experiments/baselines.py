@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 
+from experiments.baseline_methods import GRID_C, METHODS, NEED_GRAKEL, NEED_SMILES, TREES, score
+from experiments.baseline_sets import MOLECULES, TU, UNITS, load_set
 from experiments.figures import COLORS, new_figure
-from experiments.peer_methods import GRID_C, METHODS, NEED_GRAKEL, NEED_SMILES, TREES, score
-from experiments.peer_sets import MOLECULES, TU, UNITS, load_set
 from experiments.study import Table
 
 TITLE = "Default models compared with kernels, fingerprints and forests"
@@ -17,7 +17,7 @@ ABOUT = (
     "molecules a scaffold split. A difference counts beyond 2 standard errors of the paired differences "
     "over folds (of resampled test molecules, on the scaffold split)."
 )
-PLACES = ("peers",)
+PLACES = ("baselines",)
 
 OURS = "GRNF"
 RESAMPLED = 1000
@@ -82,7 +82,7 @@ def folds_of(data, method, kind, study):
             record["values"] = np.round(np.asarray(values, float), 6).tolist()
         return record
 
-    what = {"experiment": "peers", "set": data.name, "kind": kind, "method": method, "quick": study.quick}
+    what = {"experiment": "baselines", "set": data.name, "kind": kind, "method": method, "quick": study.quick}
     found = []
     for number, split in enumerate(data.splits(kind, study.quick)):
         study.tell(f"{data.name}, {kind}: {method}, fold {number + 1}")
