@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -157,24 +158,10 @@ class Collection:
 
         Graphs that fail have rows of NaN, or are left out, as `on_error` asks. `errors` has the reasons.
         """
-
-        def made(places: IntArray) -> FloatArray:
-            batch = self.batch if len(places) == len(self) else self.batch.take(places)
-            try:
-                return function(batch)
-            except MemoryError as error:
-                largest = int(np.argmax(batch.sizes))
-                raise GraphError(
-                    f"out of memory: this graph has {batch.sizes[largest]:,} nodes ({error})",
-                    index=largest,
-                    cure="Use fewer features or lower orders, or leave it out with on_error='skip' "
-                    "(--on-error skip)",
-                ) from error
-
-        every = np.arange(len(self))
         if self.on_error == "raise" or not self.errors:
             try:
-                return replace(self, vectors=made(every), batch=ABSENT)
+                with _named_memory_errors(self.batch):
+                    return replace(self, vectors=function(self.batch), batch=ABSENT)
             except GraphError as error:
                 if self.on_error == "raise":
                     row = None if error.index is None else int(self.rows[error.index])
@@ -182,9 +169,11 @@ class Collection:
         Z = np.full((self.n_rows, width), np.nan, dtype=dtype)
 
         def fill(places: IntArray) -> None:
-            Z[self.rows[places]] = made(places)
+            batch = self.batch.take(places)
+            with _named_memory_errors(batch):
+                Z[self.rows[places]] = function(batch)
 
-        failed = failures(every, fill) if len(self) else ()
+        failed = failures(np.arange(len(self)), fill) if len(self) else ()
         errors = [*self.errors, *((int(self.rows[place]), error.explanation) for place, error in failed)]
         rows = np.arange(self.n_rows)
         if self.on_error == "skip" and errors:
@@ -197,6 +186,20 @@ class Collection:
             return [str(self.start + row) for row in rows]
         own = [self.names[row] for row in rows]
         return [str(self.start + row if one is None else one) for row, one in zip(rows, own, strict=True)]
+
+
+@contextmanager
+def _named_memory_errors(batch: GraphBatch) -> Iterator[None]:
+    """Turn an error for lack of memory into one that names the largest graph."""
+    try:
+        yield
+    except MemoryError as error:
+        largest = int(np.argmax(batch.sizes))
+        raise GraphError(
+            f"out of memory: this graph has {batch.sizes[largest]:,} nodes ({error})",
+            index=largest,
+            cure="Use fewer features or lower orders, or leave it out with on_error='skip' (--on-error skip)",
+        ) from error
 
 
 def warn_skipped(skipped: list[tuple[int, str]], n_kept: int, where: str, stacklevel: int) -> None:
