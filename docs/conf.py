@@ -136,7 +136,7 @@ def plain(app, what, name, obj, options, lines):
         lines[number] = line
 
 
-NUMBER = re.compile(r"[-+=!<>≤≥≈ ]*\d[\d.,]*(?!\w*-)")
+NUMBER = re.compile(r"[-+=!<>≤≥≈ ]*\d[\d.,]*(e-?\d+)?(?!\w*-)")
 
 
 def tidy(app, doctree):

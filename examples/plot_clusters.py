@@ -25,4 +25,4 @@ for start, name in zip(range(0, 60, 20), families, strict=True):
 figure, axis = plt.subplots(figsize=(5, 2.6), layout="constrained")
 sizes = sorted((clusterer.labels_ == label).sum() for label in set(clusterer.labels_.tolist()))[::-1]
 axis.bar(range(len(sizes)), sizes)
-axis.set(xlabel="cluster", ylabel="graphs")
+axis.set(xlabel="cluster, by size", ylabel="graphs", xticks=range(0, len(sizes), 2))

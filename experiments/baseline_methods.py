@@ -115,32 +115,32 @@ def inner_splits(y, classify):
 
 
 def refined(batch, depth):
-    """Colours of all nodes at each depth; labels of edges count, and degrees where nodes have none."""
+    """Colors of all nodes at each depth; labels of edges count, and degrees where nodes have none."""
     sources, targets, numbers = arcs(batch)
     n_nodes = int(batch.node_ptr[-1])
     order = np.argsort(sources, kind="stable")
     sources, targets = sources[order], targets[order]
     edge = numbered(batch.edge_codes.values)[numbers[order]]
     degrees = np.bincount(sources, minlength=n_nodes)
-    colour = (
+    color = (
         numbered(batch.node_codes.values) if batch.node_codes.values.shape[1] else numbered(degrees[:, None])
     )
-    colours = [colour]
+    colors = [color]
     starts = np.concatenate([[0], np.cumsum(degrees)])
     for _ in range(depth):
-        around = np.lexsort((edge, colour[targets], sources))
-        pairs = numbered(np.column_stack([edge, colour[targets]])[around])
+        around = np.lexsort((edge, color[targets], sources))
+        pairs = numbered(np.column_stack([edge, color[targets]])[around])
         table = {}
-        lists, own = pairs.tolist(), colour.tolist()
-        colour = np.array(
+        lists, own = pairs.tolist(), color.tolist()
+        color = np.array(
             [
                 table.setdefault((own[v], *lists[starts[v] : starts[v + 1]]), len(table))
                 for v in range(n_nodes)
             ],
             dtype=np.int64,
         )
-        colours.append(colour)
-    return colours
+        colors.append(color)
+    return colors
 
 
 def numbered(rows):
@@ -182,12 +182,12 @@ def normalised(K):
 
 
 def wl_oa(data):
-    """The optimal assignment kernel on colours (Kriege, Giscard, Wilson, NIPS 2016)."""
+    """The optimal assignment kernel on colors (Kriege, Giscard, Wilson, NIPS 2016)."""
     batch = data.symbols
     graph = np.repeat(np.arange(len(batch)), batch.sizes)
     K, kernels = 0, []
-    for depth, colour in enumerate(refined(batch, max(DEPTHS))):
-        K = K + minima(counts(graph, colour, len(batch)))
+    for depth, color in enumerate(refined(batch, max(DEPTHS))):
+        K = K + minima(counts(graph, color, len(batch)))
         if depth in DEPTHS:
             kernels.append(normalised(K))
     return KernelMethod(kernels, data)

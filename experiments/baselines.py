@@ -27,7 +27,7 @@ TIMED = ("WL-OA",)
 """Methods that run right after GRNF on each dataset, so that CPU times can be compared."""
 PROTOCOL = {
     "folds": "10; 5 above 4,000 graphs, 3 above 8,000; stratified, shuffled with seed 0",
-    "scaffold": "Bemis-Murcko, 80/10/10, frequent scaffolds first; both first parts are learnt from",
+    "scaffold": "Bemis-Murcko, 80/10/10, frequent scaffolds first; both first parts are learned from",
     "C of the kernels": GRID_C,
     "trees": TREES,
     "counts as different": "2 standard errors of paired differences",
@@ -177,7 +177,7 @@ def draw(results):
     rivals = [m for m in METHODS if m != OURS and any(m in e["methods"] for e in results.values())]
     figure, axes = new_figure(2.1 * len(rivals) + 1.6, 0.28 * len(results) + 1.6, len(rivals), sharey=True)
     names = list(results)
-    colours = {"win": COLORS[0], "tie": "0.55", "loss": COLORS[1]}
+    colors = {"win": COLORS[0], "tie": "0.55", "loss": COLORS[1]}
     for axis, rival in zip(axes, rivals, strict=True):
         axis.axvline(0, color="0.3", linewidth=0.8)
         for place, name in enumerate(names):
@@ -186,14 +186,14 @@ def draw(results):
             if found is None:
                 continue
             factor = 10 if entry["measure"] == "rmse" else 1
-            value, colour = factor * found["difference"], colours[found["outcome"]]
+            value, color = factor * found["difference"], colors[found["outcome"]]
             if abs(value) > WIDEST:  # beyond the edge: an arrow says so
                 axis.plot(
-                    np.sign(value) * WIDEST, place, ">" if value > 0 else "<", color=colour, clip_on=False
+                    np.sign(value) * WIDEST, place, ">" if value > 0 else "<", color=color, clip_on=False
                 )
                 continue
             error = 2 * factor * found["error_of_difference"]
-            axis.errorbar(value, place, xerr=error, fmt="o", markersize=4, capsize=2, color=colour)
+            axis.errorbar(value, place, xerr=error, fmt="o", markersize=4, capsize=2, color=color)
         axis.set_title(rival)
         axis.set_xlim(-WIDEST, WIDEST)
     axes[0].set_yticks(range(len(names)), names)

@@ -1,4 +1,4 @@
-"""BREC: which of 400 pairs of graphs are told apart, by which orders and lifts, and at what price."""
+"""BREC: which of 400 pairs of graphs are distinguished, by which orders and lifts, and at what price."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from grnf.graphs import Graph
 from grnf.lifts import ClosedWalks, Distance, Individualize, Lift, Resistance
 from grnf.typing import FloatArray
 
-TITLE = "BREC: 400 pairs of graphs told apart"
+TITLE = "BREC: which of 400 pairs of graphs are distinguished"
 ABOUT = (
-    "None of the 400 pairs of BREC is isomorphic; most look alike to methods that compare neighbourhoods. "
-    "16 features of one order, with random coefficients and nothing trained, in double precision. Told "
-    "apart: the two vectors lie further apart than rounding explains (1e-12). False alarms: graphs whose "
-    "vector changes when their nodes are renumbered. The second table follows BREC's own protocol: 32 "
-    "relabelled copies of each graph, T^2 = D' pinv(S) D > 72.34 on the differences; pairs that fail the "
-    "check on copies of one graph are unreliable, and are to be subtracted. Vectors that are equal to the "
-    "last bit make S = 0 and T^2 = 0 there, for which its code offers S + 1e-7 I. The third table: pairs "
-    "at distance 0 among all graphs of up to 7 nodes, and among all connected graphs of 8."
+    "None of the 400 pairs of BREC is isomorphic, and most look alike to methods that compare "
+    "neighborhoods. 16 features of one order are drawn in double precision, and nothing is trained. A "
+    "pair is distinguished if its two vectors are farther apart than rounding explains (1e-12). False "
+    "positives are graphs whose vector changes when their nodes are renumbered. The second table follows "
+    "BREC's own protocol: 32 relabeled copies of each graph, and T^2 = D' pinv(S) D > 72.34 on the "
+    "differences. Pairs that fail the check on copies of one graph are unreliable, and must be "
+    "subtracted. Vectors that are equal to the last bit give S = 0 and T^2 = 0, for which BREC's code "
+    "offers S + 1e-7 I. The third table counts pairs at distance 0 among all graphs of up to 7 nodes, and "
+    "among all connected graphs of 8."
 )
 
 PLACES = ("brec",)
@@ -62,7 +63,7 @@ PUBLISHED = {"3-WL": 270, "KP-GNN": 275, "I2-GNN": 281, "N2": 298, "PPGN": 233, 
 
 
 COPIES, OUTPUTS, THRESHOLD, RIDGE = 32, 16, 72.34, 1e-7
-"""Of BREC: relabelled copies of each graph, numbers per graph, what T^2 must exceed, what is added to S."""
+"""Of BREC: relabeled copies of each graph, numbers per graph, what T^2 must exceed, what is added to S."""
 
 ROUNDING = 1e-12
 """Distances in double precision up to which two vectors count as equal."""
@@ -108,7 +109,7 @@ def _vectors(row: str, graphs: list[Graph], seed: int) -> Any:
 
 
 def _by_distance(row: str, pairs: list[tuple[Graph, Graph]], seed: int) -> dict[str, Any]:
-    """Return how many pairs are told apart, how many graphs from their copies, and the time of a graph."""
+    """Return how many pairs are distinguished, how many graphs from their copies, and the time of a graph."""
     graphs = [graph for pair in pairs for graph in pair]
     _vectors(row, graphs[:2], seed)  # what is compiled, is compiled before
     start = time.process_time()
@@ -166,7 +167,7 @@ def _mean_time(results: dict[str, Any], found: dict[str, Any]) -> float:
 
 
 def tables(results: dict[str, Any]) -> list[Table]:
-    """Return pairs told apart by distance, by the protocol, and pairs of small graphs at distance 0."""
+    """Return pairs distinguished by distance, by the protocol, and pairs of small graphs at distance 0."""
     pairs = results["pairs"]
     header = ["pairs distinguished by distance", *(f"{CATEGORIES[name]} {n}" for name, n in pairs.items())]
     rows = [
@@ -272,7 +273,7 @@ def relabelled(graph: Graph, copies: int, seed: int, *where: int) -> list[Graph]
 
 
 def by_protocol(embed: Embed, pair: Sequence[Graph], seed: int, number: int) -> dict[str, list[bool]]:
-    """Test one pair as BREC does: whether it is told apart, and whether reliably, for S and for S + 1e-7 I.
+    """Test one pair as BREC does: is it distinguished, and reliably, for S and for S + 1e-7 I?
 
     T^2 = D' pinv(S) D, where D is the mean and S the covariance of the differences between copies of the
     one graph and copies of the other; reliable if it is small between copies of one of the graphs (here

@@ -49,7 +49,7 @@ def known_inside(name, model, data, y):
         return roc_auc_score(y, forest.oob_decision_function_[:, 1])
     if data.classify:
         return forest.oob_score_
-    return -float(np.mean((forest.oob_prediction_ - y) ** 2)) / float(np.var(y))  # kernels: of standardised y
+    return -float(np.mean((forest.oob_prediction_ - y) ** 2)) / float(np.var(y))  # kernels: of standardized y
 
 
 def judged(data, train, cuts):
@@ -83,7 +83,7 @@ def judged(data, train, cuts):
 
 
 def tables(results):
-    """Means over the cuts, and what each machine costs beside the kernels."""
+    """Means over the cuts, and what each estimator costs compared with the kernels."""
     rows = []
     for name, found in results.items():
         means = {machine: float(np.mean(values)) for machine, values in found["scores"].items()}

@@ -72,7 +72,7 @@ def evaluate(benchmark, number, settings):
 
 
 def tables(results):
-    """Ours beside the rebuilt row, and their difference in standard deviations of the latter."""
+    """GRNF next to the rebuilt row, and their difference in standard deviations of the latter."""
     ours, theirs = results["ours"], results["sets"]
     text = [[f"{row[n]['mean']:.1f} ± {row[n]['std']:.1f}" for n in theirs] for row in (ours, theirs)]
     shifts = [(ours[name]["mean"] - entry["mean"]) / entry["std"] for name, entry in theirs.items()]

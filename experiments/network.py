@@ -35,7 +35,7 @@ class NetworkSettings:
     patience : int
         Steps without a better validation accuracy after which a network stops.
     standardize : bool
-        Whether columns are standardised first.
+        Whether columns are standardized first.
     last_of_equals : bool
         Of equal validation accuracies take the last, and be patient anew; if not, that of the smallest loss.
     """
@@ -66,7 +66,7 @@ def train_networks(
     Parameters
     ----------
     Z : array, shape (n_networks, n_graphs, M)
-        Vectors, one set of them for each network. Standardised columns have the means and deviations of the
+        Vectors, one set of them for each network. Standardized columns have the means and deviations of the
         training part taken away, an affine change that the first layer could make by itself, so that it
         learns in hundreds of steps instead of tens of thousands.
     y : array of int, shape (n_graphs,)
@@ -75,7 +75,7 @@ def train_networks(
     torch = _torch()
     generator = torch.Generator().manual_seed(seed)
     if settings.standardize:
-        Z = np.stack([_standardised(part, fold.train) for part in Z])
+        Z = np.stack([_standardized(part, fold.train) for part in Z])
     X, labels = torch.from_numpy(Z), torch.from_numpy(y)
     train, validation, test = (torch.from_numpy(part) for part in (fold.train, fold.validation, fold.test))
     n_classes = int(y.max()) + 1
@@ -128,7 +128,7 @@ def train_networks(
     return found
 
 
-def _standardised(Z: FloatArray, train: IntArray) -> FloatArray:
+def _standardized(Z: FloatArray, train: IntArray) -> FloatArray:
     mean, deviation = Z[train].mean(axis=0), Z[train].std(axis=0)
     scale = np.where(deviation > 1e-6 * np.abs(mean).max(), deviation, 1)  # constant columns become 0
     return np.asarray((Z - mean) / scale, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Numbers that others published, to stand beside ours."""
+"""Published numbers, for comparison."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def page(
     versions: Mapping[str, str],
     maps: Mapping[str, str] | None = None,
 ) -> str:
-    """Return the report as HTML; `maps` are pages beside it, by the name of their set."""
+    """Return the report as HTML; `maps` are pages in the same folder, by the name of their dataset."""
     return "\n".join(_lines(sections, settings, versions, maps or {})) + "\n"
 
 

@@ -14,7 +14,7 @@ from grnf.typing import FloatArray, IntArray
 
 TITLE = "Accuracy against M on SBM and Delaunay"
 ABOUT = (
-    "A support vector machine with the kernel estimate (z - z(0)) . (z' - z(0)) and a 5-nearest-neighbour "
+    "A support vector machine with the kernel estimate (z - z(0)) . (z' - z(0)) and a 5-nearest-neighbor "
     "classifier with the distance estimate |z - z'|, for M features picked at random from M_* = 10,000; "
     "ten repetitions, each with a fresh half of the 600 graphs to train on. Horizontal lines: all M_* "
     "features, which stand for the exact kernel and distance. Bands: standard deviation over repetitions. "
@@ -100,11 +100,11 @@ def draw(results: dict[str, Any]) -> Any:
     for axes, (name, methods) in zip(all_axes, results["sets"].items(), strict=True):
         for index, (method, entry) in enumerate(methods.items()):
             mean, std = np.array(entry["mean"]), np.array(entry["std"])
-            colour = COLORS[index]
-            axes.fill_between(M, mean - std, mean + std, color=colour, alpha=0.18, linewidth=0)
-            axes.plot(M, mean, color=colour, marker=MARKERS[index], markersize=5, label=METHODS[method][0])
+            color = COLORS[index]
+            axes.fill_between(M, mean - std, mean + std, color=color, alpha=0.18, linewidth=0)
+            axes.plot(M, mean, color=color, marker=MARKERS[index], markersize=5, label=METHODS[method][0])
             label = METHODS[method][1].replace("M_*", f"$M_*$ = {results['M_star']:,}")
-            axes.axhline(entry["star"], color=colour, linestyle="--", linewidth=1.2, label=label)
+            axes.axhline(entry["star"], color=color, linestyle="--", linewidth=1.2, label=label)
         axes.set_xscale("log")
         axes.set(title=name, xlabel="number of features M")
     all_axes[0].set_ylabel("test accuracy, % (band: sd over repetitions)")

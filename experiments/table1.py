@@ -13,18 +13,19 @@ from experiments.published import COMPETITORS, PAPER_ROW, SETS
 from experiments.sets import Benchmark, load_benchmark
 from experiments.study import Study, Table, over_folds
 
-TITLE = "Table 1: benchmark sets"
+TITLE = "Table 1: accuracy on six datasets"
 ABOUT = (
-    "GRNF layer (M = 512, orders 1 and 2 with probabilities 2/3 and 1/3, four hidden channels, tanh), one "
-    "hidden dense layer of 128 neurons, output; nodes without attributes get the attribute 1. Protocol of "
-    "Errica et al.: ten outer folds; on each, the weight decay is chosen by the accuracy on the "
-    "validation part (one run per candidate, early stopping), then three runs with fresh features and "
-    "fresh initial weights are averaged on the test part. Mean and standard deviation are over the ten "
-    "folds. The authors' code of the time (v0.1.0) has the overlapping basis and never computed the identity "
-    "and transposition terms of the equivariant maps, so that order 2 cannot see which nodes are joined; "
-    "ours has all of them, and a second row shows what is left without. The authors' configuration allows "
-    "5,000 epochs; ours standardises the vectors with the means and deviations of the training part and "
-    "takes at most 2,000 steps of Adam."
+    "The network has a GRNF layer (M = 512, orders 1 and 2 with probabilities 2/3 and 1/3, four hidden "
+    "channels, tanh), one hidden dense layer of 128 neurons, and an output layer. Nodes without "
+    "attributes get the attribute 1. The protocol is that of Errica et al. with ten outer folds. On each, "
+    "the weight decay is chosen by the accuracy on the validation part (one run per candidate, early "
+    "stopping). Then three runs with new features and new initial weights are averaged on the test part. "
+    "Mean and standard deviation are over the ten folds. The authors' code of the time (v0.1.0) has the "
+    "overlapping basis and never computed the identity and transposition terms of the equivariant maps, "
+    "so order 2 did not see which nodes are joined. This library has all terms, and a second row shows "
+    "the result without them. The authors' configuration allows 5,000 epochs. Here the vectors are "
+    "standardized with the means and deviations of the training part, and training takes at most 2,000 "
+    "steps of Adam."
 )
 
 PLACES = ("experiments",)
@@ -90,7 +91,7 @@ def _fold(
 
 
 def tables(results: dict[str, Any]) -> list[Table]:
-    """Return our row beside the paper's and those of its competitors."""
+    """Return the rows of this library, of the paper and of competing methods."""
     found = list(results["sets"].values())
     rows = [["GRNF, this library", *(_text((s["mean"], s["std"])) for s in found)]]
     without = [s["without_edge_terms"] for s in found]

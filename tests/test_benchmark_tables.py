@@ -1,6 +1,7 @@
 """The tables of benchmarks in the documentation are those of the stored results."""
 
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ PLACES = [
     "copies",
     "failures",
     "install",
+    "readers",
 ]
 
 
@@ -41,14 +43,10 @@ def test_documents_hold_the_tables_of_stored_results(place, table):
     assert f"<!-- {place}: begin -->\n{body}\n<!-- {place}: end -->" in table.pages.text()
 
 
-def test_the_table_of_dependencies_is_complete():
-    import tomllib
-
-    from install_size import DEPENDENCIES
-
+def test_the_table_of_dependencies_is_complete(table):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = {"": project["dependencies"], **project["optional-dependencies"]}
-    listed = {name for _, names, *_ in DEPENDENCIES for name in names.split()}
-    for extra in {"", *(word for row in DEPENDENCIES for word in row[0].split())}:
+    listed = {name for _, names, *_ in table.install_size.DEPENDENCIES for name in names.split()}
+    for extra in {"", *(word for row in table.install_size.DEPENDENCIES for word in row[0].split())}:
         needed = {each.split(">")[0].replace("-", "_") for each in extras[extra]}
         assert needed <= listed, extra

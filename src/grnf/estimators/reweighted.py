@@ -41,7 +41,7 @@ TASK = OneOf("auto", "classification", "regression")
 
 
 class ReweightedGRNF(FeatureTransformer):
-    """Graph Random Neural Features with P fitted to labels: z(g) = [ sqrt(p_m) psi(g; w_m) ].
+    """Graph Random Neural Features with P fitted to labels: z(g) = [sqrt(p_m) psi(g; w_m)].
 
     `fit` draws `n_candidates` features from a proposal and scores how far each is aligned with the labels. It
     gives weights p_m to the best `n_components` of them: those that maximize the alignment of the kernel

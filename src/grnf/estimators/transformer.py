@@ -683,12 +683,13 @@ HIGHEST = 64
 
 
 class GRNF(FeatureTransformer):
-    """Graph Random Neural Features: z(g) = M^(-1/2) [psi(g; w_1) .. psi(g; w_M)], w_m drawn from P.
+    """Graph Random Neural Features (GRNF): a transformer from graphs to vectors.
 
-    Each feature psi is a random graph neural network of hidden order k that is invariant under permutations
-    of the nodes. |z(g1) - z(g2)|^2 is an unbiased estimate of d_P(g1, g2)^2, z(g1) . z(g2) of the kernel
-    kappa_P. Nothing is trained: `fit` learns only which attributes nodes and edges have. Graphs may be
-    of any kind that `grnf.io.to_raw` accepts: networkx, PyTorch Geometric, adjacency matrices, SMILES, ...
+    The vector of a graph is z(g) = M^(-1/2) [psi(g; w_1), ..., psi(g; w_M)], with w_m drawn from P. Each
+    feature psi is a random graph neural network of hidden order k, invariant under permutations of the
+    nodes. |z(g1) - z(g2)|^2 is an unbiased estimate of d_P(g1, g2)^2, and z(g1) . z(g2) of the kernel
+    kappa_P. Nothing is trained: `fit` learns only which attributes nodes and edges have. Graphs may be of any
+    kind that `grnf.io.to_raw` accepts: networkx, PyTorch Geometric, adjacency matrices, SMILES and others.
 
     Parameters
     ----------
