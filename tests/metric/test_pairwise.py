@@ -140,7 +140,7 @@ def test_results_can_go_to_a_memory_map(vectors, tmp_path):
     ("call", "message"),
     [
         (lambda: pairwise_distances([1.0, 2.0]), "Z1 must be vectors"),
-        (lambda: pairwise_distances(np.ones((2, 3)), np.ones((2, 4))), "length 3 and Z2 of length 4"),
+        (lambda: pairwise_distances(np.ones((2, 3)), np.ones((2, 4))), "length 3 and 4"),
         (lambda: pairwise_kernels(np.ones((2, 3)), out=np.ones((3, 3))), r"out must have shape \(2, 2\)"),
         (lambda: distances_from_kernel(np.ones((2, 3))), "square Gram matrix"),
     ],
