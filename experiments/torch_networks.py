@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 
 from experiments.peer_sets import load_set
 from experiments.study import Table, over_folds
@@ -164,11 +163,13 @@ def trained_head(X, y, train, other, t, seed, rate, decay):
     import torch
     from torch_geometric.nn import MLP
 
-    X = torch.tensor(StandardScaler().fit(X[train]).transform(X), dtype=torch.float32)
+    X = torch.tensor(X[:, np.ptp(X[train], axis=0) > 0], dtype=torch.float32)
     y, loss_of, losses = torch.tensor(y), torch.nn.functional.cross_entropy, []
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        head = MLP([X.shape[1], t.hidden, 1 + int(y.max())], dropout=t.dropout, norm=None)
+        norm = torch.nn.BatchNorm1d(X.shape[1], eps=1e-8)
+        mlp = MLP([X.shape[1], t.hidden, 1 + int(y.max())], dropout=t.dropout, norm=None)
+        head = torch.nn.Sequential(norm, mlp)
         optimizer, start = torch.optim.Adam(head.parameters(), rate, weight_decay=decay), time.process_time()
         while len(losses) < t.max_epochs and len(losses) - 1 - np.argmin(losses or [0]) < t.patience:
             head.train()

@@ -161,7 +161,7 @@ def test_no_false_alarm_where_nodes_are_alike():
 def test_an_estimate_costs_next_to_nothing():
     batch = GraphBatch.from_graphs(random_graphs(2000, 30, 0.1))
     estimated_terms(batch, 3, False)
-    start = time.perf_counter()
+    start = time.process_time()
     for B in (1, 2, 3):
         estimated_terms(batch, B, False)
-    assert time.perf_counter() - start < 0.2
+    assert time.process_time() - start < 0.2

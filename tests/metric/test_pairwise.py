@@ -1,9 +1,6 @@
-import time
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from threadpoolctl import threadpool_limits
 
 from grnf.metric import (
     distances_from_kernel,
@@ -83,20 +80,6 @@ def test_rows_of_nan_stay_nan():
     expected[[3, 63]] = expected[:, [3, 63]] = np.nan
     np.testing.assert_allclose(pairwise_distances(Z), expected, rtol=1e-9)
     assert np.isnan(pairwise_distances(Z[3:4], Z)).all()
-
-
-@pytest.mark.parametrize("kind", ["copies", "near"])
-def test_near_vectors_take_no_longer_than_others(kind):
-    generator = np.random.default_rng(0)
-    near, distinct = clusters(kind, generator, n=2000), generator.normal(size=(2000, 30))
-
-    def seconds(Z):
-        start = time.perf_counter()
-        pairwise_distances(Z)
-        return time.perf_counter() - start
-
-    with threadpool_limits(1):
-        assert min(seconds(near) for _ in range(3)) < 5 * min(seconds(distinct) for _ in range(3))
 
 
 @pytest.mark.parametrize("kind", KINDS)
