@@ -6,6 +6,7 @@ models as files were built. Nothing was chosen on these datasets. Later rows are
 
 import csv
 import io
+import json
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from sklearn.svm import SVR
 
 from experiments.study import Table
 from grnf import GRNFRegressor
+from grnf._version import __version__
 
 TITLE = "MoleculeACE: 30 regressions with activity cliffs"
 ABOUT = (
@@ -32,6 +34,8 @@ PLACES = ("moleculeace",)
 PACKAGE = "MoleculeACE==3.0.0"
 PUBLISHED = {"SVM + ECFP, published": (0.671, 0.751), "GCN, published": (0.914, None)}
 """Mean RMSE, and on cliffs: van Tilborg, Alenicheva, Grisoni, J. Chem. Inf. Model. 62 (2022) 5938."""
+LATER, SVR_ROW = f"GRNF {__version__} (later)", "SVR + ECFP, run here"
+STORED = Path(__file__).parent / "results" / "moleculeace.json"
 GRID = {"C": [1.0, 10.0, 100.0], "gamma": [1e-3, 1e-2, 1e-1]}
 
 
@@ -84,11 +88,12 @@ def scored(rows, predict):
 
 
 def run(study):
-    results = {"GRNF": {}, "SVR + ECFP, run here": {}}
+    """Run the present default and the SVM. The first run of the default is kept from the stored results."""
+    results = {"GRNF": json.loads(STORED.read_text())["results"]["GRNF"], LATER: {}, SVR_ROW: {}}
     for name, rows in datasets(study).items():
         study.tell(name)
-        for method, predict in zip(results, (grnf_default, svr_on_ecfp), strict=True):
-            results[method][name] = scored(rows, predict)
+        results[LATER][name] = scored(rows, grnf_default)
+        results[SVR_ROW][name] = scored(rows, svr_on_ecfp)
     return results
 
 

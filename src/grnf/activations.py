@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erf
 
+from grnf.errors import invalid
+
 __all__ = ["ACTIVATIONS", "Activation", "get_activation"]
 
 
@@ -117,6 +119,4 @@ def get_activation(name: str | Activation) -> Activation:
         return ACTIVATIONS[name]
     except (KeyError, TypeError):
         known = ", ".join(repr(known) for known in ACTIVATIONS)
-        raise ValueError(
-            f"unknown activation {name!r}. Choose one of {known}, or pass a grnf.Activation"
-        ) from None
+        raise invalid("the activation", f"be one of {known} or a grnf.Activation", repr(name)) from None

@@ -8,6 +8,7 @@ import pytest
 
 from grnf import GRNFRegressor
 from grnf.estimators.model_file import load_models
+from grnf.features import Embedder
 from grnf.io import RawGraph, write_graphs
 from optional import require
 
@@ -47,6 +48,40 @@ def new(tmp_path):
             ["d", "CCCO", "", ""],
         ],
     )
+
+
+@pytest.fixture
+def embedded(monkeypatch):
+    """Numbers of features and of graphs of all that is embedded."""
+    found, whole = [], Embedder.__call__
+
+    def noted(self, batch):
+        found.append((self.map.n_components, len(batch)))
+        return whole(self, batch)
+
+    monkeypatch.setattr(Embedder, "__call__", noted)
+    return found
+
+
+def test_features_are_computed_once_for_all_targets_and_folds(call, training, new, tmp_path, embedded):
+    options = ["--target", "acid,size", "--id-column", "name", "--folds", 3, "-m", 8]
+    result = call("train", training, *options, "-o", tmp_path / "m.grnf")
+    assert result.returncode == 0, result.stderr
+    assert embedded.count((8, 39)) == 2  # for all folds, and for both models
+    assert embedded.count((1024, 39)) == 2  # axes of the neighborhood, and its vectors
+    assert len(embedded) == 4
+    classifier, regressor = load_models(tmp_path / "m.grnf")
+    assert classifier.views_ is regressor.views_
+    assert classifier.neighborhood_.joint is regressor.neighborhood_.joint
+    embedded.clear()
+    result = call("predict", tmp_path / "m.grnf", new, "-o", tmp_path / "p.csv")
+    assert result.returncode == 0, result.stderr
+    assert [entry for entry in embedded if entry[1] == 3] == [(8, 3), (1024, 3)]
+    embedded.clear()
+    y = np.column_stack([[len(s) for s in SMILES], [s.count("O") for s in SMILES]]).astype(float)
+    y[::4, 1] = np.nan
+    GRNFRegressor(8, random_state=0).fit(SMILES, y).predict_interval(SMILES)
+    assert sorted(embedded) == [(8, 39)] * 2 + [(1024, 39)] * 3  # fit and predictions
 
 
 @pytest.mark.slow
@@ -134,7 +169,9 @@ def test_graphs_with_other_columns(call, tmp_path):
     assert result.returncode == 0, result.stderr
     good, bad = rows(tmp_path / "p.csv")
     assert (good["error"], bad["prediction"]) == ("", "")
-    assert "charge" in bad["error"]
+    assert "the node column 'charge' is missing. Use handle_missing='zero' (--handle-missing" in bad["error"]
+    filled = call("predict", tmp_path / "m.grnf", tmp_path / "n.jsonl", "--handle-missing", "zero", "--json")
+    assert [row["error"] for row in json.loads(filled.stdout)] == [None, None]
     constant = [RawGraph(8, e, y=0.5) for e in edges]
     write_graphs(tmp_path / "c.jsonl", constant)
     result = call("train", tmp_path / "c.jsonl", *options, "--task", "numbers", "-o", tmp_path / "c.grnf")

@@ -215,6 +215,7 @@ def test_targets_without_anything_to_learn(sbm, y, message):
 def test_constant_numbers_are_predicted(sbm):
     model = GRNFRegressor(**SMALL).fit(sbm[0], np.full(60, 0.1))
     np.testing.assert_allclose(model.predict(sbm[0]), 0.1)
+    np.testing.assert_allclose(model.predict_interval(sbm[0][:4]), 0.1, atol=1e-6)
     with pytest.raises(ValueError, match="infinite"):
         model.fit(sbm[0], np.full(60, np.inf))
 

@@ -11,9 +11,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
 
 from grnf import GRNF, Graph, GraphBatch, GraphError
 from grnf.io import graphs_from_tables, to_raw
@@ -265,14 +262,6 @@ def test_a_vocabulary_of_names_is_not_saved(tmp_path, monkeypatch):
     grnf = GRNF(8, random_state=0, handle_unknown="error").fit(names)
     with pytest.raises(ValueError, match="Remove columns of names or ids"):
         grnf.save(tmp_path / "grnf.json")
-
-
-def test_grid_search_over_networkx_graphs():
-    graphs = [nx.gnp_random_graph(8, 0.2 + 0.4 * (i % 2), seed=i) for i in range(24)]
-    y = np.arange(24) % 2
-    model = make_pipeline(GRNF(32, random_state=0), SVC())
-    search = GridSearchCV(model, {"grnf__orders": [{1: 1.0}, {1: 0.5, 2: 0.5}], "svc__C": [1, 10]}, cv=3)
-    assert search.fit(graphs, y).score(graphs, y) > 0.8
 
 
 def test_smiles_of_one_molecule_agree():

@@ -276,15 +276,3 @@ def test_applicability_ranks_graphs_by_their_distance(regressor):
     model = GRNFRegressor(8, on_error="nan", random_state=0).fit(RAWS[:30], DENSITY[:30])
     assert np.isnan(model.applicability([RAWS[0], "no graph"])).tolist() == [False, True]
     assert np.isnan(model.predict_interval([RAWS[0], "no graph"])).any(axis=1).tolist() == [False, True]
-
-
-@pytest.mark.parametrize("y", [np.ones(20), np.full(20, np.nan)])
-def test_constant_and_missing_targets(y):
-    if np.isnan(y).all():
-        with pytest.raises(ValueError, match="all 20 are missing"):
-            GRNFRegressor(8, random_state=0).fit(RAWS[:20], y)
-        return
-    model = GRNFRegressor(8, random_state=0).fit(RAWS[:20], y)
-    np.testing.assert_allclose(model.predict_interval(RAWS[20:24]), 1, atol=1e-6)
-    with pytest.raises(ValueError, match="two classes"):
-        GRNFClassifier(8, random_state=0).fit(RAWS[:20], y.astype(int))

@@ -245,7 +245,7 @@ def test_truncation_bias():
             lambda: distance([1.0], [1.0]).interval(2.0),
             "confidence must be a number strictly between 0 and 1",
         ),
-        (lambda: distance([1.0], [1.0], activation="x"), "unknown activation 'x'"),
+        (lambda: distance([1.0], [1.0], activation="x"), "the activation must be one of .* got 'x'"),
         (lambda: required_dimension(0, 0.1), "eps must be a positive number, got 0"),
         (lambda: required_dimension("a", 0.1), "eps must be a positive number, got 'a'"),
         (lambda: required_dimension(0.1, 1), "delta must be a number strictly between 0 and 1, got 1"),

@@ -28,6 +28,13 @@ class NewGraphs(Input):
         Literal["raise", "skip"],
         Option(help="A graph that cannot be used. raise: stop. skip: write its row with the reason."),
     ] = "skip"
+    handle_missing: Annotated[
+        Literal["error", "zero"] | None,
+        Option(
+            help="An attribute that new graphs lack. error: no prediction. zero: zeros.",
+            show_default="as in training: error, unless training graphs lack some",
+        ),
+    ] = None
 
 
 def predict(
@@ -68,6 +75,7 @@ def predict(
     models = [one for loaded in load_models(model) for one in loaded.single_targets()]
     for one in models:
         one.n_jobs = None
+        one.encoder_ = one.encoder_.with_policies(handle_missing=reading.handle_missing)
     notes = [getattr(one, "notes_", {}) for one in models]
     reading = reading.like(notes[0].get("molecules", []), model)
     names = [f"{note.get('target', f'y{number}')}_" for number, note in enumerate(notes)]
@@ -116,7 +124,7 @@ SHOWN = 12
 
 
 def _columns(model: Any) -> list[str]:
-    """Return the names of the columns that `prediction_table` makes."""
+    """Return the names of the columns that `prediction_tables` makes."""
     ends = ["lower", "upper"]
     if hasattr(model, "classes_"):
         known = hasattr(model.estimator_, "predict_proba")
@@ -137,7 +145,7 @@ def _tables(
     models: list[Any], names: list[str], graphs: Iterator[Any], confidence: float
 ) -> Iterator[tuple[list[Any], list[dict[str, Any]]]]:
     """Yield blocks of graphs, and a row for each."""
-    from grnf.estimators.uncertainty import prediction_table
+    from grnf.estimators.uncertainty import prediction_tables
     from grnf.io.raw import BadGraph
 
     start = 0
@@ -149,10 +157,8 @@ def _tables(
             own = {} if bad else dict(graph.graph_columns)
             rows.append({**own, "id": str(name), "error": graph.reason if bad else None})
         good = [place for place, graph in enumerate(block) if not isinstance(graph, BadGraph)]
-        for prefix, model in zip(names, models, strict=True):
-            if not good:
-                break
-            table, errors = prediction_table(model, [block[place] for place in good], confidence)
+        tables = prediction_tables(models if good else [], [block[place] for place in good], confidence)
+        for prefix, (table, errors) in zip(names, tables, strict=bool(good)):
             for number, place in enumerate(good):
                 rows[place] |= {prefix + name: values[number] for name, values in table.items()}
                 if number in errors:

@@ -191,16 +191,10 @@ def _save(
 ) -> None:
     """Train a model for each target on all graphs that have a value, and write them to one file."""
     from grnf.estimators.model_file import save_models
-    from grnf.estimators.validation import made_model
+    from grnf.estimators.validation import trained_models
 
     models = []
-    for target in targets:
-        model = made_model(target, {**settings, "handle_missing": "error"})
-        chosen = [graphs[row] for row in target.rows]
-        try:
-            model.fit(chosen, target.y)
-        except GraphError:  # columns that some graphs lack
-            model.set_params(handle_missing="zero").fit(chosen, target.y)
+    for target, model in zip(targets, trained_models(graphs, targets, settings), strict=True):
         model.notes_ = {
             "target": target.name,
             "molecules": list(reading.molecules),
@@ -245,7 +239,7 @@ def _targets(
             if columns is not None and len(columns) > 1:
                 run.note(f"grnf: the target {name!r} is left out: {error}")
             elif isinstance(error, GraphError):
-                raise
+                raise (error if error.where else error.located(where=source)) from None
             else:
                 raise typer.BadParameter(str(error), param_hint="--folds") from None
     if not targets:

@@ -6,7 +6,8 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from sklearn.ensemble import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -35,29 +36,40 @@ from grnf._utils.random import draw_seed
 from grnf._utils.rules import checked
 from grnf._utils.running import blas_threads, n_workers
 from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
-from grnf.errors import GraphError, GrnfWarning
+from grnf.errors import GraphError, GrnfWarning, invalid
+from grnf.estimators.histograms import LabelSets
 from grnf.estimators.kernel_model import (
     KERNEL_MEMORY,
     KernelClassifier,
     KernelInput,
     KernelRegressor,
+    Predictions,
+    compacted,
     missing,
 )
 from grnf.estimators.model_file import CLASSES, MODELS, load_models, save_models
 from grnf.estimators.transformer import GRNF, with_index
-from grnf.estimators.uncertainty import Calibrated, checked_confidence, decision_values, with_selected
+from grnf.estimators.uncertainty import (
+    Calibrated,
+    Neighborhood,
+    checked_confidence,
+    decision_values,
+    with_selected,
+)
 from grnf.estimators.views import FeatureViews, lifted_views, model_views
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
-from grnf.typing import FloatArray, HandleMissing, HandleUnknown, OnError
+from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
 
-__all__ = ["GRNFClassifier", "GRNFRegressor", "fitted_estimator"]
+__all__ = ["GRNFClassifier", "GRNFRegressor", "GraphFeatures", "fitted_estimator", "kernel_input"]
 
 FEATURES, FEATURES_OF_LIFTS = 512, 1024
 """Length of the vectors in each view: of the default views, and of views by given lifts."""
 
 KERNEL, NAMES = ("auto", "svm"), ("auto", "svm", "linear", "network", "forest", "boosted")
 """Names of estimators: those of the kernel model, and all."""
+PREDICTING = ("predict", "predict_proba", "decision_function")
+"""Methods that scorers may call."""
 WITHOUT_DECISIONS = ("network", "forest")
 """Those without `decision_function`."""
 TREES = 300
@@ -81,8 +93,90 @@ def _final_has(method: str) -> Any:
     return check
 
 
+@dataclass(frozen=True, eq=False)
+class GraphFeatures:
+    """Graphs with fitted views and their vectors: models take it instead of graphs.
+
+    Models of several targets, or of the folds of a cross-validation, can share it, so that features are
+    computed once. `exact` states that the kernel model compares WL labels exactly.
+    """
+
+    encoder: AttributeEncoder
+    samples: Collection
+    seed: int
+    views: FeatureViews
+    widths: dict[str, int]
+    names: list[str]
+    exact: bool
+    vectors: FloatArray
+    sets: LabelSets | None = None
+    """The WL labels, if they are kept for several models."""
+    whole: tuple[GraphFeatures, IntArray] | None = None
+    """The features that these were taken from, and where they are in them."""
+
+    @property
+    def inputs(self) -> Any:
+        """The input of the estimator: vectors, with the sets of labels if it compares those."""
+        if self.sets is not None:
+            return KernelInput(self.vectors, self.sets)
+        return kernel_input(self.views, self.vectors, self.samples.batch, self.exact)
+
+    @cached_property
+    def neighborhood(self) -> Neighborhood:
+        """The graphs as vectors in which near means alike."""
+        if self.whole is None:
+            return Neighborhood(self.samples, self.encoder, self.seed)
+        whole, rows = self.whole
+        return whole.neighborhood.restricted(rows)
+
+    def shared(self) -> GraphFeatures:
+        """Return the features with all that several models need."""
+        inputs = self.inputs
+        return replace(self, sets=inputs.sets if self.exact else None)
+
+    def take(self, rows: IntArray) -> GraphFeatures:
+        """Return some of the graphs, numbered from 0."""
+        ids, batch = [self.samples.ids[row] for row in rows], self.samples.batch.take(rows)
+        samples = Collection(len(rows), np.arange(len(rows)), batch=batch, names=ids)
+        sets = None if self.sets is None else self.sets.take(rows)
+        return replace(self, samples=samples, vectors=self.vectors[rows], sets=sets, whole=(self, rows))
+
+
+def kernel_input(views: FeatureViews, vectors: FloatArray, batch: GraphBatch, exact: bool) -> Any:
+    """Return the input of an estimator."""
+    return KernelInput(vectors, views.views_["labels"].sets(batch)) if exact else vectors
+
+
 class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What the classifier and the regressor share."""
+    """What the classifier and the regressor share.
+
+    Examples
+    --------
+    >>> from grnf import GRNFClassifier, GRNFRegressor
+    >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "C(=O)O")]
+    >>> kinds = ["alcohol", "acid"] * 12
+    >>> model = GRNFClassifier(n_components=32, random_state=0).fit(smiles, kinds)
+    >>> model.predict(["CC(C)CO", "CC(C)CC(=O)O"])
+    array(['alcohol', 'acid'], dtype='<U7')
+    >>> model.predict_set(["CC(C)CO"]).shape
+    (1, 2)
+    >>> Z, names = model.transform(["CCO"]), model.get_feature_names_out()
+    >>> Z.shape, names[:2], names[-1]
+    ((1, 115), array(['map0', 'map1'], dtype=object), 'labels31')
+    >>> model.embed(["CCO", "not a molecule"], on_error="skip").ids
+    ['0']
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "model.grnf"
+    >>> model.save(path)
+    >>> GRNFClassifier.load(path).predict(["CC(C)CO"])
+    array(['alcohol'], dtype='<U7')
+    >>> lengths = [len(text) for text in smiles]
+    >>> regressor = GRNFRegressor(n_components=32, random_state=0).fit(smiles, lengths)
+    >>> low, high = regressor.predict_interval(["CCCCCCO"])[0]
+    >>> bool(low < 7 < high)
+    True
+    """
 
     encoder_: AttributeEncoder
     errors_: list[tuple[int, str]]
@@ -142,67 +236,38 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         self : estimator
-
-        Examples
-        --------
-        >>> from grnf import GRNFRegressor
-        >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "N")]
-        >>> model = GRNFRegressor(n_components=32, random_state=0).fit(smiles, [len(s) for s in smiles])
-        >>> model.predict(["CCCCCCO"]).round(1)
-        array([7.])
         """
-        checked(self.on_error, "on_error", NAN_ON_ERROR, owner=type(self).__name__)
-        default = isinstance(self.lifts, str) and self.lifts == "auto"
-        self.seed_ = draw_seed(self.random_state)
-        grnf = GRNF(
-            (FEATURES if default else FEATURES_OF_LIFTS) if self.n_components is None else self.n_components,
-            orders=self.orders,
-            random_state=self.seed_,
-            n_jobs=self.n_jobs,
-            **dict(self.grnf_params or {}),
-        )
-        own = model_views(grnf) if default else lifted_views(self.lifts, grnf)
-        views = FeatureViews(views=own, random_state=self.seed_)
-        handle_unknown = self.handle_unknown or ("open" if default else "ignore")
-        policies = AttributeEncoder(handle_unknown=handle_unknown, handle_missing=self.handle_missing)
-        self.encoder_, samples = fit_encode(X, policies, self.on_error)
-        labels, self.errors_ = self._checked_labels(y, samples.n_rows), samples.errors
+        start = time.perf_counter()
+        known = X.samples if isinstance(X, GraphFeatures) else None
+        encoder, samples = (X.encoder, known) if known is not None else self._encoded(X)
+        labels = self._checked_labels(y, samples.n_rows)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights is not None and weights.shape != (samples.n_rows,):
-            raise ValueError(
-                f"sample_weight must have one weight per graph, ({samples.n_rows},), got {weights.shape}"
-            )
-        if samples.errors:
-            row, reason = samples.errors[0]
-            warnings.warn(
-                f"fit leaves out {len(samples.errors)} of {samples.n_rows} graphs. Row {row}: {reason}. All "
-                "reasons are in errors_",
-                GrnfWarning,
-                stacklevel=2,
-            )
-        known = np.asarray(~missing(labels).reshape(len(labels), -1).all(axis=1))[samples.rows]
-        if not known.any():
-            raise ValueError(f"y must have a value for some graph, but all {len(labels)} are missing")
-        rows = samples.rows[known]
-        if not known.all():
-            samples = replace(samples, rows=rows, batch=samples.batch.take(np.flatnonzero(known)))
-        labels, weights = _compacted(labels[rows]), None if weights is None else weights[rows]
+            requirement = f"have one weight per graph, ({samples.n_rows},)"
+            raise invalid("sample_weight", requirement, str(weights.shape))
+        has_target = np.asarray(~missing(labels).reshape(len(labels), -1).all(axis=1))[samples.rows]
+        if not has_target.any():
+            raise invalid("y", "have a value for some graph", f"none: all {len(labels)} are missing")
+        if known is None:
+            usable = samples if has_target.all() else samples.take(has_target)
+            features = self._features(usable, encoder)
+        else:
+            features = X if has_target.all() else X.take(np.flatnonzero(has_target))
+        rows = samples.rows[has_target]
+        labels, weights = compacted(labels[rows]), None if weights is None else weights[rows]
         if self._classify:
             weights = _class_weights(labels, weights, self.class_weight)
-        start = time.perf_counter()
-        self._training = samples, labels
-        for name in ("neighborhood_", "calibration_"):
+        for name in ("neighborhood_", "calibration_", *CHOICE):
             self.__dict__.pop(name, None)  # of an earlier fit
-        self._exact = default and isinstance(self.estimator, str) and self.estimator in KERNEL
-        self._names = [name for name in views.views if not (self._exact and name == "labels")]
-        fit_views = check_memory(self.memory).cache(_fitted_views)
-        self.views_, self._widths, vectors = fit_views(views, samples.batch, self._names)
-        self._dtype = vectors.dtype
+        self.encoder_, self.errors_, self.seed_ = encoder, samples.errors, features.seed
+        self.views_, self._widths, self._names = features.views, features.widths, features.names
+        self._exact, self._dtype = features.exact, features.vectors.dtype
+        self._training = features, labels
         embedded = time.perf_counter()
         with blas_threads(n_workers(self.n_jobs)):
             self.estimator_ = fitted_estimator(
                 self.estimator,
-                self._kernel_input(vectors, samples.batch),
+                features.inputs,
                 labels,
                 classify=self._classify,
                 sample_weight=weights,
@@ -214,13 +279,61 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
                 scoring=self.scoring,
                 random_state=self.seed_ % 2**32,
             )
+        if self._classify:
+            self.classes_ = self.estimator_.classes_
         for name in CHOICE:
-            self.__dict__.pop(name, None)  # of an earlier fit
             if hasattr(self.estimator_, "best_params_"):
                 setattr(self, name, getattr(self.estimator_, name))
         self.__dict__.setdefault("cv_results_", {})
         self.seconds_ = {"embed": embedded - start, "train": time.perf_counter() - embedded}
         return self
+
+    def _encoded(self, X: Any) -> tuple[AttributeEncoder, Collection]:
+        """Fit the encoder of attributes. Return it, and the graphs that can be used."""
+        checked(self.on_error, "on_error", NAN_ON_ERROR, owner=type(self).__name__)
+        handle_unknown = self.handle_unknown or ("open" if self._has_default_lifts else "ignore")
+        policies = AttributeEncoder(handle_unknown=handle_unknown, handle_missing=self.handle_missing)
+        encoder, samples = fit_encode(X, policies, self.on_error)
+        if samples.errors:
+            row, reason = samples.errors[0]
+            warnings.warn(
+                f"fit leaves out {len(samples.errors)} of {samples.n_rows} graphs. Row {row}: {reason}. All "
+                "reasons are in errors_",
+                GrnfWarning,
+                stacklevel=3,
+            )
+        return encoder, samples
+
+    @property
+    def _has_default_lifts(self) -> bool:
+        return isinstance(self.lifts, str) and self.lifts == "auto"
+
+    def _shared_features(self, X: Any) -> GraphFeatures:
+        """Return the features of graphs, fitted to all of them, for this model and others.
+
+        All must be usable. `fit`, `predict`, ... take them, or a part of them, instead of graphs.
+        """
+        encoder, samples = self._encoded(X)
+        return self._features(samples, encoder).shared()
+
+    def _features(self, samples: Collection, encoder: AttributeEncoder) -> GraphFeatures:
+        """Fit the views, and compute the features of the same graphs."""
+        default, seed = self._has_default_lifts, draw_seed(self.random_state)
+        grnf = GRNF(
+            (FEATURES if default else FEATURES_OF_LIFTS) if self.n_components is None else self.n_components,
+            orders=self.orders,
+            random_state=seed,
+            n_jobs=self.n_jobs,
+            **dict(self.grnf_params or {}),
+        )
+        views = FeatureViews(
+            views=model_views(grnf) if default else lifted_views(self.lifts, grnf), random_state=seed
+        )
+        exact = default and isinstance(self.estimator, str) and self.estimator in KERNEL
+        names = [name for name in views.views if not (exact and name == "labels")]
+        fit_views = check_memory(self.memory).cache(_fitted_views)
+        views, widths, vectors = fit_views(views, samples.batch, names)
+        return GraphFeatures(encoder, samples, seed, views, widths, names, exact, vectors)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each graph, or the estimate for it, with one column per target if several.
@@ -232,14 +345,6 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         array, shape (n_graphs,) or (n_graphs, n_targets)
-
-        Examples
-        --------
-        >>> from grnf import GRNFClassifier
-        >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "C(=O)O")]
-        >>> model = GRNFClassifier(n_components=32, random_state=0).fit(smiles, ["alcohol", "acid"] * 12)
-        >>> model.predict(["CC(C)CO", "CC(C)CC(=O)O"])
-        array(['alcohol', 'acid'], dtype='<U7')
         """
         values: npt.NDArray[Any] = self._predictions(X, "predict")
         return values
@@ -257,18 +362,6 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         array, shape (n_graphs, n_columns)
-
-        Examples
-        --------
-        >>> from grnf import GRNFClassifier
-        >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "C(=O)O")]
-        >>> model = GRNFClassifier(n_components=32, random_state=0).fit(smiles, ["alcohol", "acid"] * 12)
-        >>> Z, names = model.transform(["CCO"]), model.get_feature_names_out()
-        >>> Z.shape, names[:2], names[-1]
-        ((1, 115), array(['map0', 'map1'], dtype=object), 'labels31')
-        >>> vectors = model.embed(["CCO", "not a molecule"], on_error="skip")
-        >>> vectors.vectors.shape, [row for row, _ in vectors.errors]
-        ((1, 115), [1])
         """
         return with_index(self, self.embed(X))
 
@@ -284,14 +377,6 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         Collection
-
-        Examples
-        --------
-        >>> from grnf import GRNFRegressor
-        >>> alcohols = ["C" * n + "O" for n in range(1, 13)]
-        >>> model = GRNFRegressor(n_components=32, random_state=0).fit(alcohols, range(12))
-        >>> model.embed(["CCO", "C(C"], on_error="skip").ids
-        ['0']
         """
         check_is_fitted(self)
         samples = encode(X, self.encoder_, self.on_error if on_error is None else on_error)
@@ -307,13 +392,6 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         array of str, shape (n_columns,)
-
-        Examples
-        --------
-        >>> from grnf import GRNFRegressor
-        >>> model = GRNFRegressor(n_components=32, random_state=0)
-        >>> model.fit(["C" * n + "O" for n in range(1, 13)], range(12)).get_feature_names_out()[:2]
-        array(['map0', 'map1'], dtype=object)
         """
         check_is_fitted(self)
         names = [f"{name}{i}" for name, width in self._widths.items() for i in range(width)]
@@ -329,18 +407,6 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         ----------
         path : path
             Name of the file, such as "model.grnf".
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from grnf import GRNFClassifier
-        >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "C(=O)O")]
-        >>> model = GRNFClassifier(n_components=32, random_state=0).fit(smiles, ["alcohol", "acid"] * 12)
-        >>> path = Path(tempfile.mkdtemp()) / "model.grnf"
-        >>> model.save(path)
-        >>> GRNFClassifier.load(path).predict(["CC(C)CO"])
-        array(['alcohol'], dtype='<U7')
         """
         check_is_fitted(self)
         save_models([self], path)
@@ -356,17 +422,6 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         fitted model
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from grnf import GRNFRegressor
-        >>> smiles = ["C" * n + "O" for n in range(1, 13)]
-        >>> path = Path(tempfile.mkdtemp()) / "model.grnf"
-        >>> GRNFRegressor(n_components=32, random_state=0).fit(smiles, range(12)).save(path)
-        >>> GRNFRegressor.load(path).predict(["CCCCO"]).round(1)
-        array([3.])
         """
         models = load_models(path)
         if len(models) != 1 or type(models[0]) is not cls:
@@ -384,14 +439,10 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
 
         return samples.embed(vectors, width, self._dtype)
 
-    def _kernel_input(self, vectors: FloatArray, batch: GraphBatch) -> Any:
-        """Return the input of the estimator: vectors, with the sets of labels if it compares those."""
-        return KernelInput(vectors, self.views_.views_["labels"].sets(batch)) if self._exact else vectors
-
     def _inputs(self, batch: GraphBatch) -> Any:
         """Return the input of the estimator for good graphs."""
         vectors = np.hstack(list(self.views_.transform_views(batch, self._names).values()))
-        return self._kernel_input(vectors, batch)
+        return kernel_input(self.views_, vectors, batch, self._exact)
 
     def _predictions(self, X: Any, method: str) -> Any:
         """Call the estimator for the good graphs, and return NaN (None for names) for bad ones."""
@@ -400,6 +451,8 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
     def _for_good(self, X: Any, function: Callable[[Any, GraphBatch], Any]) -> Any:
         """Call a function of inputs of the estimator and of good graphs. Return NaN or None for bad ones."""
         check_is_fitted(self)
+        if isinstance(X, GraphFeatures):
+            return function(X.inputs, X.samples.batch)
         samples = encode(X, self.encoder_, self.on_error)
         embedding = self._embedded(samples, self._names)
         good = np.asarray(np.isfinite(embedding.vectors).all(axis=1))
@@ -410,7 +463,8 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         if len(batch) > good.sum():  # some failed in the views only
             batch = batch.take(np.flatnonzero(good[samples.rows]))
         with blas_threads(n_workers(self.n_jobs)):
-            values = function(self._kernel_input(embedding.vectors[good], batch), batch)
+            inputs = kernel_input(self.views_, embedding.vectors[good], batch, self._exact)
+            values = function(inputs, batch)
         parts = [
             _with_gaps(np.asarray(part), good) for part in (values if isinstance(values, list) else [values])
         ]
@@ -418,30 +472,38 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
 
     def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
         if y is None:
-            raise ValueError(f"{type(self).__name__}.fit needs y, one label per graph")
+            raise invalid(f"{type(self).__name__}: y", "have one label per graph", "None")
         labels = np.asarray(y)
         labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
         if labels.ndim not in (1, 2) or len(labels) != count or not labels.size:
-            raise ValueError(
-                f"y must have one label per graph and target, shape ({count},) or ({count}, n_targets), got "
-                f"shape {labels.shape}"
-            )
+            requirement = f"have one label per graph and target, shape ({count},) or ({count}, n_targets)"
+            raise invalid("y", requirement, f"shape {labels.shape}")
         return labels
 
     def _scored(self, X: Any, y: Any, sample_weight: Any, scoring: Any) -> float:
         """Return the mean score over targets, without bad graphs and missing entries."""
         y = self._checked_labels(y, len(y))
-        columns = y if y.ndim == 2 else y[:, np.newaxis]
-        answers, scores = _Answers(self, X), []
-        scorer = check_scoring(answers, scoring)
-        for target, column in enumerate(columns.T):
-            answers.choose(target if y.ndim == 2 else None)
-            rows = np.flatnonzero(~missing(column) & answers.good())
+        made = cache(lambda method: getattr(self, method)(X))
+
+        def of_target(method: str, target: int) -> Any:
+            values = made(method)
+            if y.ndim == 1:
+                return values
+            return values[target] if isinstance(values, list) else values[:, target]
+
+        scores = []
+        for target, column in enumerate(y.T if y.ndim == 2 else [y]):
+            methods = {name: partial(of_target, name, target) for name in PREDICTING if hasattr(self, name)}
+            classes = getattr(self, "classes_", None)
+            predictions = Predictions(
+                self, classes[target] if isinstance(classes, list) else classes, methods
+            )
+            rows = np.flatnonzero(~missing(column) & ~missing(methods["predict"]()))
             weights = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[rows]}
             if len(rows):
-                scores.append(scorer(answers, rows, _compacted(column[rows]), **weights))
+                scores.append(predictions.score(scoring, rows, compacted(column[rows]), **weights))
         if not scores:
-            raise ValueError("none of the graphs can be used and has a target, so there is no score")
+            raise GraphError("none of the graphs can be used and has a target, so there is no score")
         return float(np.mean(scores))
 
     def __sklearn_tags__(self) -> Any:
@@ -541,26 +603,6 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     _classify = True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from graphs and their classes.
-
-        Parameters
-        ----------
-        X : collection of graphs
-            Of any kind that `GRNF` takes.
-        y : array-like, shape (n_graphs,) or (n_graphs, n_targets)
-            Classes; NaN or None if missing. Graphs without any target are left out.
-        sample_weight : array-like, shape (n_graphs,), optional
-            Weights of the graphs in training. The choice of settings counts all graphs alike.
-
-        Returns
-        -------
-        self : GRNFClassifier
-        """
-        super().fit(X, y, sample_weight)
-        self.classes_ = self.estimator_.classes_
-        return self
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score that `scoring` names; None is accuracy.
 
@@ -645,14 +687,6 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         array of bool, shape (n_graphs, n_classes)
             Which classes are in the set, in the order of `classes_`; NaN for graphs that cannot be used.
             Several targets have an array each, in a list.
-
-        Examples
-        --------
-        >>> from grnf.datasets import make_delaunay
-        >>> graphs, y = make_delaunay(120, random_state=0)
-        >>> model = GRNFClassifier(n_components=64, random_state=0).fit(graphs[:100], y[:100])
-        >>> model.predict_set(graphs[100:103]).shape
-        (3, 2)
         """
         confidence, answers = checked_confidence(confidence), self._answers()
 
@@ -668,10 +702,6 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
 class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     """Predicts a number for each graph: Graph Random Neural Features, WL labels and kernel ridge regression.
-
-    Parameters are those of `GRNFClassifier`. `scoring` selects settings, None by squared error. The
-    estimators: "auto", "svm": kernel ridge regression; "linear": ridge regression; "network": a perceptron;
-    "forest", "boosted": trees; or any scikit-learn regressor.
 
     Parameters
     ----------
@@ -721,16 +751,6 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
         array, shape (n_graphs, 2)
             Lower and upper ends; infinite if there are too few training graphs for the confidence, NaN for
             graphs that cannot be used. Several targets: shape (n_graphs, n_targets, 2).
-
-        Examples
-        --------
-        >>> from grnf.datasets import make_sbm
-        >>> graphs, _ = make_sbm(60, random_state=0)
-        >>> density = [graph.n_edges / graph.n_nodes**2 for graph in graphs]
-        >>> model = GRNFRegressor(n_components=64, random_state=0).fit(graphs[:40], density[:40])
-        >>> low, high = model.predict_interval(graphs[40:]).T
-        >>> bool(((low <= density[40:]) & (density[40:] <= high)).mean() >= 0.8)
-        True
         """
         confidence, near, answers = checked_confidence(confidence), self._calibrated()[0], self._answers()
 
@@ -761,56 +781,8 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
         labels = super()._checked_labels(y, count).astype(np.float64)
         if np.isinf(labels).any():
-            raise ValueError("y must be finite numbers, or NaN if missing, got an infinite one")
+            raise invalid("y", "be finite numbers, or NaN if missing", "an infinite one")
         return labels
-
-
-class _Answers(BaseEstimator):  # type: ignore[misc]
-    """The predictions of a model for a collection, as an estimator for scorers whose samples are rows."""
-
-    def __init__(self, model: Any, X: Any) -> None:
-        self.model, self.X = model, X
-        self.found: dict[str, Any] = {}
-
-    def choose(self, target: int | None) -> None:
-        """Use one of several targets."""
-        self.target = target
-        if hasattr(self.model, "classes_"):
-            self.classes_ = self.model.classes_ if target is None else self.model.classes_[target]
-
-    def good(self) -> Any:
-        """Return which graphs have a prediction."""
-        values = self._all("predict")
-        return ~missing(values if values.ndim == 1 else values[:, 0])
-
-    def _all(self, method: str) -> Any:
-        if method not in self.found:
-            self.found[method] = getattr(self.model, method)(self.X)
-        values = self.found[method]
-        if self.target is None:
-            return values
-        return values[self.target] if isinstance(values, list) else values[:, self.target]
-
-    def predict(self, rows: Any) -> Any:
-        """Return the predictions for some rows."""
-        return _compacted(self._all("predict")[rows])
-
-    @available_if(lambda self: hasattr(self.model, "predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, rows: Any) -> Any:
-        """Return the probabilities for some rows."""
-        return self._all("predict_proba")[rows]
-
-    @available_if(lambda self: hasattr(self.model, "decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, rows: Any) -> Any:
-        """Return the decisions for some rows."""
-        return self._all("decision_function")[rows]
-
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: ARG002
-        """Do nothing."""
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        return self.model.__sklearn_tags__()
 
 
 class _PerTarget:
@@ -829,7 +801,7 @@ class _PerTarget:
         """Fit the estimators to the columns of y."""
         for estimator, column in zip(self.estimators, y.T, strict=True):
             rows = np.flatnonzero(~missing(column))
-            estimator.fit(X[rows], _compacted(column[rows]))
+            estimator.fit(X[rows], compacted(column[rows]))
         return type(self)(self.estimators)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -857,29 +829,19 @@ def _with_gaps(values: npt.NDArray[Any], good: npt.NDArray[np.bool_]) -> npt.NDA
     return full
 
 
-def _compacted(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return labels without the type that missing entries need, if none is missing."""
-    if y.dtype == object and not missing(y).any():
-        return np.array(y.tolist())
-    return y
-
-
 def _class_weights(y: npt.NDArray[Any], weights: Any, class_weight: Any) -> Any:
     """Check classes. Return the weights of all entries, for each target if classes have weights."""
     columns = y[:, np.newaxis] if y.ndim == 1 else y
     given = class_weight if isinstance(class_weight, list) else [class_weight] * columns.shape[1]
     if len(given) != columns.shape[1]:
-        raise ValueError(
-            f"class_weight must have {columns.shape[1]} entries, one per target, got {len(given)}"
-        )
+        raise invalid("class_weight", f"have {columns.shape[1]} entries, one per target", str(len(given)))
     made = np.ones(columns.shape)
     for target, (column, of_classes) in enumerate(zip(columns.T, given, strict=True)):
         known = ~missing(column)
-        values = _compacted(column[known])
+        values = compacted(column[known])
         if len(np.unique(values)) < 2:
             where = f" in column {target}" if y.ndim == 2 else ""
-            found = np.unique(values).tolist()
-            raise ValueError(f"y must have at least two classes{where}, got only {found}")
+            raise invalid("y", f"have at least two classes{where}", f"only {np.unique(values).tolist()}")
         check_classification_targets(values)
         if of_classes is not None:
             made[known, target] = compute_sample_weight(of_classes, values)
@@ -924,9 +886,8 @@ def fitted_estimator(
     ranks = isinstance(scoring, str) and scoring.startswith(("roc_auc", "accuracy"))
     known = scoring is None or callable(scoring) or scoring in get_scorer_names()
     if not known or (ranks and not classify):
-        raise ValueError(
-            f"scoring must be the name of a scorer for this task, a callable or None, got {scoring!r}"
-        )
+        requirement = "be the name of a scorer for this task, a callable or None"
+        raise invalid("scoring", requirement, repr(scoring))
     named = isinstance(estimator, str)
     if y.ndim == 2 and not (named and estimator in KERNEL):
         fitted = []
@@ -937,7 +898,7 @@ def fitted_estimator(
                 fitted_estimator(
                     estimator,
                     np.asarray(X)[rows],
-                    _compacted(column[rows]),
+                    compacted(column[rows]),
                     classify=classify,
                     cv=cv,
                     scoring=scoring,
@@ -950,7 +911,7 @@ def fitted_estimator(
         made = clone(estimator)
     elif not isinstance(estimator, str) or estimator not in NAMES:
         names = ", ".join(map(repr, NAMES))
-        raise ValueError(f"estimator must be one of {names} or a scikit-learn estimator, got {estimator!r}")
+        raise invalid("estimator", f"be one of {names} or a scikit-learn estimator", repr(estimator))
     elif estimator in KERNEL:
         choice = {"C": C, "gamma": gamma, "cv": cv, "scoring": scoring, "random_state": random_state}
         choice["kernel_memory"] = kernel_memory

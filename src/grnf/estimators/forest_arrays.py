@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from grnf._utils.arrays import offsets
+from grnf.errors import invalid
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["ForestArrays"]
@@ -55,7 +56,7 @@ class ForestArrays:
         """Return the mean over trees of the values in the leaves of each row."""
         X = np.asarray(X, dtype=np.float32)
         if X.shape[1] != self.n_features:
-            raise ValueError(f"X must have {self.n_features} columns, got {X.shape[1]}")
+            raise invalid("X", f"have {self.n_features} columns", str(X.shape[1]))
         total, rows = np.zeros((len(X), self.values.shape[1])), np.arange(len(X))
         for start in self.first[:-1]:
             node: IntArray = np.full(len(X), start)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
 from itertools import combinations, pairwise
@@ -39,6 +39,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from grnf._utils.arrays import offsets
+from grnf.errors import invalid
 from grnf.estimators.histograms import LabelSets, SetsKernel
 from grnf.typing import FloatArray, IntArray
 
@@ -141,14 +142,14 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         n, width = X.vectors.shape
         widths = [width] if self.views is None else [int(part) for part in self.views]
         if sum(widths) != width:
-            raise ValueError(f"views must add up to the {width} columns of X, got {widths}")
+            raise invalid("views", f"add up to the {width} columns of X", str(widths))
         exact = n <= np.sqrt(self.kernel_memory / BYTES_PER_ENTRY)
         count = int(np.clip(n // ROWS_PER_LANDMARK, LANDMARKS, MOST_LANDMARKS))
-        kept = np.arange(n) if exact else self._subset(y, min(count, n))
+        kept = np.arange(n) if exact else self._subset(y, count)
         self.model_ = "exact" if exact else f"{len(kept):,} landmarks"
         logger.info("%s: %s of %d samples", type(self).__name__, self.model_, n)
         self.distances_ = Distances(X if exact else X.take(kept), widths)
-        chosen = kept[self._subset(y.take(kept), FOR_SEARCH)] if len(kept) > FOR_SEARCH else kept
+        chosen = kept[self._subset(y.take(kept), FOR_SEARCH)]
         some, solve = y.take(chosen), self._solver(exact)
         small = self.distances_
         if len(chosen) < len(kept):
@@ -159,10 +160,13 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         self.kernel_ = best["wl_weight"], best["gamma"]
         held_out = search.outputs.get(tuple(best.values()), [])
         del search, small
-        K = np.empty((len(kept), len(kept)))
-        for rows in _pieces(len(kept)):
-            K[rows] = kernel_matrix(*self.distances_(X.take(kept[rows])), *self.kernel_)
-        self.solution_ = solve(K, y, best["C"]) if exact else self._nystroem(X, y, K, best["C"])
+        if exact:
+            K = np.empty((n, n))
+            for rows, block in self._blocks(X):
+                K[rows] = block
+            self.solution_ = solve(K, y, best["C"])
+        else:
+            self.solution_ = self._nystroem(X, y, kept, best["C"])
         self.support_ = kept[self.solution_.support]
         if not np.array_equal(self.support_, kept):  # support vectors are sorted by class
             self.distances_ = self.distances_.restricted(self.solution_.support)
@@ -203,37 +207,42 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
             self.best_params_ = {name: best[name] for name in names}
         return best
 
-    def _nystroem(self, X: KernelInput, y: Targets, K: FloatArray, C: float) -> _Ridge:
+    def _blocks(self, X: KernelInput) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield some rows at a time, and their kernel with the samples of the model."""
+        for rows in np.array_split(np.arange(len(X.vectors)), max(1, -(-len(X.vectors) // ROWS_AT_ONCE))):
+            yield rows, kernel_matrix(*self.distances_(X.take(rows)), *self.kernel_)
+
+    def _nystroem(self, X: KernelInput, y: Targets, kept: IntArray, C: float) -> _Ridge:
         """Fit on all samples by their kernel with the landmarks."""
         T, target = self._columns(y)
         mean, groups = _means(T, y.weights[:, target]), _alike(y.weights)
-        grams = [K / C for _ in groups]
-        right = np.zeros((len(K), T.shape[1]))
-        for rows in _pieces(len(T)):
-            block = kernel_matrix(*self.distances_(X.take(rows)), *self.kernel_)
+        K, right = np.empty((len(kept), len(kept))), np.zeros((len(kept), T.shape[1]))
+        grams = [np.zeros_like(K) for _ in groups]
+        for rows, block in self._blocks(X):
+            own = np.searchsorted(kept, rows[[0, -1]] + [0, 1])
+            K[slice(*own)] = block[kept[slice(*own)] - rows[0]]
             for gram, group in zip(grams, groups, strict=True):
-                roots = np.sqrt(y.weights[rows, group[0]], dtype=np.float32)
-                weighted = block * roots[:, np.newaxis]
+                weighted = block * np.sqrt(y.weights[rows, group[0]])[:, np.newaxis]
                 gram += weighted.T @ weighted
             right += block.T @ ((T[rows] - mean) * y.weights[rows][:, target])
         coefficients = np.empty_like(right)
+        K /= C
         for gram, group in zip(grams, groups, strict=True):
-            own = np.isin(target, group)
-            coefficients[:, own] = _solved(gram, right[:, own])
+            gram += K
+            columns = np.isin(target, group)
+            coefficients[:, columns] = _solved(gram, right[:, columns])
         return _Ridge(coefficients, mean)
 
     def _output(self, X: KernelInput | FloatArray) -> FloatArray:
         check_is_fitted(self)
-        X = _as_input(X)
-        parts = [
-            self.solution_.output(kernel_matrix(*self.distances_(X.take(rows)), *self.kernel_), fitted=True)
-            for rows in _pieces(len(X.vectors))
-        ]
-        return np.concatenate(parts)
+        blocks = self._blocks(_as_input(X))
+        return np.concatenate([self.solution_.output(block, fitted=True) for _, block in blocks])
 
     def _subset(self, y: Targets, count: int) -> IntArray:
         """Return a random subset. Rare classes fill up to half of it, unless accuracy is the score."""
         random, n = check_random_state(self.random_state), len(y.values)
+        if count >= n:
+            return np.arange(n)
         rare = np.empty(0, np.int64)
         if is_classifier(self):
             for rows, values in y.known():
@@ -276,8 +285,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         groups = _alike(y.weights)
         for group in groups:
             own, roots = np.isin(target, group), np.sqrt(y.weights[:, group[:1]])
-            in_place = K.dtype == np.float64 and group is groups[-1]  # the matrix of the final fit
-            system = np.multiply(K, roots, out=K if in_place else None, dtype=np.float64)
+            system = np.multiply(K, roots, out=K if group is groups[-1] else None)
             system *= roots.T
             system[np.diag_indices_from(system)] += 1 / C
             factor = cho_factor(system, overwrite_a=True)
@@ -290,34 +298,10 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
 
     Probabilities are calibrated on the samples that were held out to choose the settings.
 
-    Parameters
-    ----------
-    views : sequence of int, optional
-        Widths of the views whose columns make up the vectors. All views have equal weight. None: one view.
-    wl_weight, gamma, C : float or sequence of float, optional
-        One value, or those to choose from. gamma is in units of 1 / median squared distance.
-        `wl_weight` is w, from 0 to 1.
-    cv : int, splitter or iterable of (train, test), optional
-        How to choose. None: 5 folds, or 3 for more than 300 samples, of at most 4,000 samples.
-    scoring : str or callable, optional
-        Scorer of scikit-learn to choose by. None: ROC-AUC, or accuracy if classes are balanced. With several
-        classes, ROC-AUC is the one-versus-rest mean. With several targets, the mean over them counts.
-    random_state : int, optional
-        Seed of the folds.
-    kernel_memory : float, default=2e9
-        Bytes for the kernel matrix. The default has room for 14,142 samples.
-
-    Attributes
-    ----------
-    classes_ : array, or list of arrays for several targets
-    scoring_ : str or callable
-        Score that chose.
-    model_ : str
-        "exact", or the number of landmarks.
-    best_params_, best_score_, best_index_, cv_results_
-        What was chosen and all that was tried, as in `GridSearchCV`. Absent if there is too little data.
-    calibration_ : list of (coefficients, intercepts) or None
-        Of the logistic regression from decisions to probabilities, for each target.
+    `views` has the widths of the views whose columns make up the vectors; all have equal weight. `wl_weight`
+    (w), gamma and C are one value each, or those to choose from. `model_` is "exact" or the number of
+    landmarks. `calibration_` has for each target coefficients and intercepts of the logistic regression from
+    decisions to probabilities. The results of the choice are as in `GridSearchCV`.
     """
 
     def fit(self, X: KernelInput | FloatArray, y: Any, sample_weight: Any = None) -> Self:
@@ -333,7 +317,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
             found, codes[known, target] = np.unique(column[known], return_inverse=True)
             if len(found) < 2:
                 where = f" in column {target}" if self._several else ""
-                raise ValueError(f"y must have at least two classes{where}, got only {found.tolist()}")
+                raise invalid("y", f"have at least two classes{where}", f"only {found.tolist()}")
             classes.append(found)
         self.classes_ = classes if self._several else classes[0]
         self.widths_ = [1 if len(found) == 2 else len(found) for found in classes]
@@ -400,20 +384,17 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
             return rank_score(output, y)
         if self.scoring_ == "accuracy":
             return float(np.mean(_votes(output) == y))
-        n_classes = max(2, self.widths_[target])
-        return float(check_scoring(self, self.scoring_)(_ClassOutputs(n_classes), output, y))
+        methods = {
+            "predict": lambda: _votes(output),
+            "predict_proba": lambda: _softmax(output),
+            "decision_function": lambda: output,
+        }
+        made = Predictions(self, np.arange(max(2, self.widths_[target])), methods)
+        return made.score(self.scoring_, np.arange(len(y)), y)
 
 
 class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
-    """Kernel ridge regression with the kernel of this module and the penalty 1 / C.
-
-    Parameters
-    ----------
-    views, wl_weight, gamma, C, cv, random_state
-        As in `KernelClassifier`.
-    scoring : str or callable, optional
-        Scorer of scikit-learn to choose by. None: squared error.
-    """
+    """Kernel ridge regression with the kernel of this module and the penalty 1 / C."""
 
     def fit(self, X: KernelInput | FloatArray, y: Any, sample_weight: Any = None) -> Self:
         """Choose the settings, then fit on all samples. Shapes are as in `KernelClassifier`."""
@@ -421,7 +402,7 @@ class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
         y = y.astype(np.float64)
         weights = _as_weights(sample_weight, y)
         if np.isinf(y).any() or not (weights > 0).any(axis=0).all():
-            raise ValueError("y must have finite numbers in each column, got an infinite one or none at all")
+            raise invalid("y", "have finite numbers in each column", "an infinite one or none at all")
         y = np.where(weights > 0, y, 0.0)
         self.y_mean_ = np.average(y, axis=0, weights=weights)
         deviation = np.sqrt(np.average((y - self.y_mean_) ** 2, axis=0, weights=weights))
@@ -445,34 +426,36 @@ class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
         if self.scoring is None:
             return -float(np.mean((output - y) ** 2))
         output, y = (values * self.y_scale_[target] + self.y_mean_[target] for values in (output, y))
-        return float(check_scoring(self, self.scoring)(_NumberOutputs(), output, y))
+        return Predictions(self, None, {"predict": lambda: output}).score(self.scoring, np.arange(len(y)), y)
 
 
-class _ClassOutputs(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier for scorers whose samples are decisions already."""
+class Predictions:
+    """Predictions that exist, as an estimator for scorers. Its samples are numbers of rows.
 
-    def __init__(self, n_classes: int) -> None:
-        self.classes_ = np.arange(n_classes)
+    `methods` has a function without arguments for each method that a scorer may call.
+    """
 
-    def decision_function(self, X: FloatArray) -> FloatArray:
-        """Return the samples."""
-        return X
+    def __init__(self, model: Any, classes: Any, methods: Mapping[str, Callable[[], Any]]) -> None:
+        self.model, self.methods = model, methods
+        if classes is not None:
+            self.classes_ = classes
 
-    def predict(self, X: FloatArray) -> npt.NDArray[np.intp]:
-        """Return the class of each decision."""
-        return _votes(X)
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.methods:
+            raise AttributeError(name)
 
-    def predict_proba(self, X: FloatArray) -> FloatArray:
-        """Return probabilities without calibration."""
-        return _softmax(X)
+        def method(rows: Any) -> Any:
+            return compacted(self.methods[name]()[rows])
 
+        method.__name__ = name  # scorers look at it
+        return method
 
-class _NumberOutputs(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A regressor for scorers whose samples are predictions already."""
+    def __sklearn_tags__(self) -> Any:
+        return self.model.__sklearn_tags__()
 
-    def predict(self, X: FloatArray) -> FloatArray:
-        """Return the samples."""
-        return X
+    def score(self, scoring: Any, rows: Any, y: Any, **more: Any) -> float:
+        """Return the score of some rows by a scorer."""
+        return float(check_scoring(self.model, scoring)(self, rows, y, **more))
 
 
 class Distances:
@@ -685,17 +668,13 @@ def _as_input(X: KernelInput | FloatArray) -> KernelInput:
     return X if isinstance(X, KernelInput) else KernelInput(check_array(X, dtype=np.float32))
 
 
-def _pieces(n_rows: int) -> list[IntArray]:
-    return np.array_split(np.arange(n_rows), max(1, -(-n_rows // ROWS_AT_ONCE)))
-
-
 def _grid(given: Any, name: str) -> list[float]:
     """Return the values to choose from."""
     values = GRIDS[name] if given is None else np.atleast_1d(given).tolist()
     weight = name == "wl_weight"
     good = [isinstance(value, int | float) and (0 <= value <= 1 if weight else value > 0) for value in values]
     if not good or not all(good):
-        raise ValueError(f"{name} must be numbers {'from 0 to 1' if weight else '> 0'}, got {given!r}")
+        raise invalid(name, f"be numbers {'from 0 to 1' if weight else '> 0'}", repr(given))
     return [float(value) for value in values]
 
 
@@ -703,7 +682,7 @@ def _as_columns(y: Any) -> tuple[npt.NDArray[Any], bool]:
     """Return the targets, one column each, and whether y has several columns."""
     y = np.asarray(y)
     if y.ndim not in (1, 2) or not y.size:
-        raise ValueError(f"y must have shape (n,) or (n, n_targets), got {y.shape}")
+        raise invalid("y", "have shape (n,) or (n, n_targets)", str(y.shape))
     return (y[:, np.newaxis], False) if y.ndim == 1 else (y, y.shape[1] > 1)
 
 
@@ -714,11 +693,16 @@ def missing(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return np.isnan(y) if y.dtype.kind == "f" else np.zeros(y.shape, dtype=bool)
 
 
+def compacted(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return labels without the type that missing entries need, if none is missing."""
+    return np.array(y.tolist()) if y.dtype == object and not missing(y).any() else y
+
+
 def _as_weights(given: Any, y: npt.NDArray[Any]) -> FloatArray:
     """Return a weight for each entry of y, 0 if it is missing."""
     weights = np.ones(len(y)) if given is None else np.asarray(given, dtype=np.float64)
     if len(weights) != len(y) or not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError(f"sample_weight must be a finite number >= 0 for each of {len(y)} samples")
+        raise invalid("sample_weight", f"be a finite number >= 0 for each of {len(y)} samples")
     return np.where(missing(y), 0.0, weights.reshape(len(y), -1))
 
 
@@ -729,7 +713,7 @@ def _alike(weights: FloatArray) -> list[IntArray]:
 
 
 def _solved(gram: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve, with the smallest addition to the diagonal that makes up for products in single precision."""
+    """Solve, with the smallest addition to the diagonal that makes up for rounding."""
     unit = np.trace(gram) / len(gram)
     for size in (1e-6, 1e-5, 1e-4):
         gram[np.diag_indices_from(gram)] += size * unit

@@ -84,23 +84,42 @@ SCHEMA = {
 }  # fmt: skip
 
 
+class Members:
+    """The arrays of a file. Equal ones, as of several models, are stored once."""
+
+    def __init__(self) -> None:
+        self.digests: dict[str, int] = {}
+        self.arrays: list[npt.NDArray[Any]] = []
+
+    def place(self, array: npt.NDArray[Any]) -> int:
+        """Add an array. Return its number."""
+        digest = hashlib.sha256(_npy(array)).hexdigest()
+        if digest not in self.digests:
+            self.arrays.append(array)
+        return self.digests.setdefault(digest, len(self.digests))
+
+
+def _npy(array: npt.NDArray[Any]) -> memoryview:
+    """Return the bytes of a .npy file."""
+    file = io.BytesIO()
+    write_array(file, array)
+    return file.getbuffer()
+
+
 def save_models(models: Sequence[Any], path: str | os.PathLike[str]) -> None:
     """Write fitted models to one file, all or nothing."""
-    arrays: list[npt.NDArray[Any]] = []
+    arrays = Members()
     content = {
         "format": FORMAT,
         "version": VERSION,
         "grnf": __version__,
         "models": [_model_state(model, arrays) for model in models],
+        "arrays": list(arrays.digests),
     }
     with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        digests = []
-        for number, array in enumerate(arrays):
-            member = io.BytesIO()
-            write_array(member, array)
-            digests.append(hashlib.sha256(member.getbuffer()).hexdigest())
-            archive.writestr(_member(f"{number}.npy"), member.getbuffer())
-        archive.writestr(_member(HEAD), json.dumps({**content, "arrays": digests}))
+        for number, array in enumerate(arrays.arrays):
+            archive.writestr(_member(f"{number}.npy"), _npy(array))
+        archive.writestr(_member(HEAD), json.dumps(content))
 
 
 def _member(name: str) -> zipfile.ZipInfo:
@@ -110,7 +129,7 @@ def _member(name: str) -> zipfile.ZipInfo:
     return member
 
 
-def _model_state(model: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
+def _model_state(model: Any, arrays: Members) -> dict[str, Any]:
     model._calibrated()
     params = model.get_params(deep=False)
     if not isinstance(model.estimator, str):
@@ -129,7 +148,7 @@ def _model_state(model: Any, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
+def _plain(value: Any, arrays: Members) -> Any:
     """Return a value as JSON. Arrays are added to a list."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -139,8 +158,7 @@ def _plain(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
         if value.dtype.kind in "UO":  # classes next to missing entries are objects
             names = [_plain(name, arrays) for name in value.tolist()]
             return {"names": names, "mixed": value.dtype == object}
-        arrays.append(value)
-        return {"array": len(arrays) - 1}
+        return {"array": arrays.place(value)}
     if isinstance(value, sp.csr_array):
         parts = {name: _plain(getattr(value, name), arrays) for name in ("indptr", "indices")}
         return {"ones": parts, "width": value.shape[1]}
@@ -190,12 +208,25 @@ def load_models(path: str | os.PathLike[str]) -> list[Any]:
             arrays = [
                 _array(archive.read(f"{number}.npy"), digest) for number, digest in enumerate(head["arrays"])
             ]
-        return [_model(state, arrays) for state in head["models"]]
+        return _shared([_model(state, arrays) for state in head["models"]], head["models"])
     except GraphError as error:
         where = os.fspath(path)
         raise (error if error.where == where else error.located(where=where)) from None
-    except (*DAMAGE, *UNUSABLE, RecursionError, MemoryError) as error:
+    except (*DAMAGE, *UNUSABLE, OSError, RecursionError, MemoryError) as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
         raise damaged(f"not a model that can be used: {error}", path) from None
+
+
+def _shared(models: list[Any], states: list[dict[str, Any]]) -> list[Any]:
+    """Let models with equal views and neighborhoods have the same ones: features are computed once."""
+    known: dict[str, Any] = {}
+    for model, state in zip(models, states, strict=True):
+        first = known.setdefault(state["views"], model)
+        model.views_, model.encoder_ = first.views_, first.encoder_
+        joint = json.dumps(state["state"]["neighborhood_"]["object"]["joint"])
+        model.neighborhood_.joint = known.setdefault(joint, model.neighborhood_.joint)
+    return models
 
 
 def _array(data: bytes, digest: str) -> npt.NDArray[Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,12 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from grnf._utils.rules import Int, OneOf, Real, Table
+from grnf._utils.rules import Int, OneOf, Real, Table, checked
 from grnf._utils.running import no_progress, progress
 from grnf.activations import Activation
 from grnf.collection import Collection
 from grnf.engine import Schedule
+from grnf.errors import invalid
 from grnf.estimators.transformer import FeatureTransformer, Settings, schedule_of
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
@@ -34,6 +35,9 @@ from grnf.law.parameters import Law
 from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
 
 __all__ = ["ReweightedGRNF", "aligned_weights", "sparse_weights", "target_matrix"]
+
+
+TASK = OneOf("auto", "classification", "regression")
 
 
 class ReweightedGRNF(FeatureTransformer):
@@ -109,7 +113,7 @@ class ReweightedGRNF(FeatureTransformer):
         "n_components": [Int(1)],
         "n_candidates": [Int(1)],
         "radius": [Real(), OneOf(None)],
-        "task": [OneOf("auto", "classification", "regression")],
+        "task": [TASK],
     }
 
     def __init__(
@@ -157,22 +161,6 @@ class ReweightedGRNF(FeatureTransformer):
         self.on_error = on_error
         self.max_memory = max_memory
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Draw candidates, score them on labeled graphs, and fix the best ones with their weights.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `GRNF.fit`
-        y : array-like, shape (n_graphs,) or (n_graphs, n_targets)
-            A class or a number for each graph, or several numbers.
-
-        Returns
-        -------
-        self : ReweightedGRNF
-        """
-        self._fit_samples(X, y)
-        return self
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -181,6 +169,9 @@ class ReweightedGRNF(FeatureTransformer):
     def _theorem_1(self) -> tuple[bool, str]:
         check_is_fitted(self)
         return False, "a distribution on finitely many features does not give a metric"
+
+    def _exact_metric(self) -> None:
+        """Return None, since the distribution is finite, and all of its features are used."""
 
     def _precision(self) -> dict[str, Any]:
         return {"exact": True, "largest_term": math.inf}
@@ -201,9 +192,8 @@ class ReweightedGRNF(FeatureTransformer):
         """Return the candidates to keep, ascending, and their weights."""
         keep, n_candidates, radius = (settings[name] for name in ("n_components", "n_candidates", "radius"))
         if n_candidates < keep:
-            raise ValueError(
-                f"n_candidates must be at least n_components, got {n_candidates} candidates, {keep} to keep"
-            )
+            found = f"{n_candidates} candidates, {keep} to keep"
+            raise invalid("n_candidates", "be at least n_components", found)
         target = target_matrix(y, self.task, samples.n_rows, samples.rows)
         candidates = replace(self._feature_map(settings, n_candidates, seed), center=False)
         scores = np.concatenate(list(_scores(candidates, schedule_of(settings), samples.batch, target)))
@@ -309,39 +299,38 @@ def target_matrix(y: Any, task: str, n_samples: int, rows: Any = slice(None)) ->
     Classes become one column each, divided by the root of the size of the class, so that all classes have
     equal weight. Numbers are standardized. Only the labels of `rows` are used.
     """
-    if task not in ("auto", "classification", "regression"):
-        raise ValueError(f"task must be 'auto', 'classification' or 'regression', got {task!r}")
-    if y is None:
-        raise ValueError("ReweightedGRNF needs labels: fit(X, y)")
+    task = checked(task, "task", TASK)
     labels = np.asarray(y)
-    if labels.ndim not in (1, 2) or len(labels) != n_samples:
-        raise ValueError(f"y must have one label per graph: {n_samples} graphs, y of shape {labels.shape}")
+    if y is None or labels.ndim not in (1, 2) or len(labels) != n_samples:
+        found = "None" if y is None else f"shape {labels.shape}"
+        raise invalid("y", f"have one label for each of {n_samples} graphs", found)
     labels = labels[rows]
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError(f"y has NaN or infinity at {np.argwhere(~np.isfinite(labels))[0].tolist()}")
+        place = np.argwhere(~np.isfinite(labels))[0].tolist()
+        raise invalid("y", "be finite numbers", f"NaN or infinity at {place}")
     if task == "auto":
         task = "regression" if type_of_target(labels).startswith("continuous") else "classification"
     if task == "classification":
         classes, codes = np.unique(column_or_1d(labels), return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"y has one class only, {classes[0]!r}: there is nothing to align with")
+            raise invalid("y", "have at least two classes", f"only {classes.tolist()}")
         one_hot = codes[:, np.newaxis] == np.arange(len(classes))
         columns = one_hot / np.sqrt(one_hot.sum(axis=0))
         return np.asarray(columns - columns.mean(axis=0))
     try:
         values = labels.astype(np.float64).reshape(len(labels), -1)
     except ValueError:
-        raise ValueError("y must hold numbers for a regression") from None
+        raise invalid("y", "have numbers for a regression", f"{labels.ravel()[0]!r}") from None
     spread = values.std(axis=0)
     if not spread.any():
-        raise ValueError("y is constant: there is nothing to align with")
+        raise invalid("y", "have different numbers", "a constant")
     return np.asarray((values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
 def _checked_scores(scores: npt.ArrayLike) -> FloatArray:
     v = np.asarray(scores, dtype=np.float64)
     if v.ndim != 1 or len(v) == 0 or not np.isfinite(v).all():
-        raise ValueError(f"scores must be finite numbers, shape (M,), got shape {v.shape}")
+        raise invalid("scores", "be finite numbers, shape (M,)", f"shape {v.shape}")
     # only ratios of scores matter. In units of the largest their squares neither overflow nor vanish
     largest = np.abs(v).max(initial=0.0)
     return v / largest if largest > 0 else v

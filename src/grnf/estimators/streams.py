@@ -36,25 +36,10 @@ def embed_stream(
 ) -> Iterator[tuple[VectorBlock, list[BadGraph]]]:
     """Embed a stream of graphs. Yield a block of vectors at a time, and its bad graphs.
 
-    A block has ids, labels and vectors of its graphs, in the order of the stream, and can be passed to
-    `grnf.io.vectors.write_vectors`. The id of a graph is its `graph_id`, or its number. Further columns of a
-    table (SMILES, columns that its reader keeps) are included.
-
-    Parameters
-    ----------
-    transformer : GRNF or ReweightedGRNF
-        A fitted transformer. It is not changed.
-    X : iterable of graphs
-        Of any kind that `GRNF` takes, and `BadGraph` for those that could not be read, or blocks of them, as
-        `grnf.io.read_blocks` yields them.
-    block_size : int, default=1024
-        Graphs per block, bad ones included. No more are held at once.
-    start : int, default=0
-        Number of the first graph, if the stream continues another one.
-    on_error, handle_unknown, handle_missing : optional
-        As in `GRNF.embed`. With "raise", the error has the id of the graph.
-    name : str, optional
-        Name of the stream in errors, such as its file.
+    The stream has graphs of any kind, `BadGraph` for those that could not be read, or blocks of them, as
+    `grnf.io.read_blocks` yields them. A block has ids, labels, vectors and further columns of its graphs, and
+    can be passed to `grnf.io.vectors.write_vectors`. The id of a graph is its `graph_id`, or its number,
+    counted from `start`. At most `block_size` graphs are held at once. `name` is the stream in errors.
 
     Examples
     --------

@@ -24,7 +24,7 @@ from grnf._utils.saved import COUNT, NUMBER, OBJECT, TEXT, TEXTS, check_version,
 from grnf.activations import ACTIVATIONS, Activation
 from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
 from grnf.engine import Schedule
-from grnf.errors import GrnfWarning
+from grnf.errors import GrnfWarning, invalid
 from grnf.estimators.streams import embed_stream
 from grnf.features import Embedder, FeatureMap, HiddenSums, affordable_orders
 from grnf.graphs import GraphBatch, null_graph
@@ -104,6 +104,8 @@ class Saved:
     def to_json(self) -> str:
         """Return the fitted object as JSON, from which `from_json` makes the same object.
 
+        It holds the settings, the attributes of graphs, and the seed from which all coefficients follow.
+
         Returns
         -------
         str
@@ -122,17 +124,6 @@ class Saved:
         ----------
         path : path
             Name of the file, such as "grnf.json".
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from grnf import GRNF
-        >>> path = Path(tempfile.mkdtemp()) / "grnf.json"
-        >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCN"])
-        >>> grnf.save(path)
-        >>> bool((GRNF.load(path).transform(["CCO"]) == grnf.transform(["CCO"])).all())
-        True
         """
         text = self.to_json()
         with atomic_write(path) as file:
@@ -152,16 +143,6 @@ class Saved:
         Returns
         -------
         fitted transformer
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from grnf import GRNF
-        >>> path = Path(tempfile.mkdtemp()) / "grnf.json"
-        >>> GRNF(64, random_state=0).fit(["CCO", "CCN"]).save(path)
-        >>> GRNF.load(path, handle_missing="zero").transform(["CCO"]).shape
-        (1, 64)
         """
         with open(path, encoding="utf-8") as file:
             try:
@@ -177,26 +158,40 @@ class Saved:
         Parameters
         ----------
         text : str
-            The result of `to_json`.
         **policies : str, optional
             As in `load`.
 
         Returns
         -------
         fitted transformer
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> text = GRNF(64, random_state=0).fit(["CCO"]).to_json()
-        >>> GRNF.from_json(text).transform(["CCO", "CCN"]).shape
-        (2, 64)
         """
         return cls._of_text(text, "the text", **policies)
 
 
 class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The base of transformers from graphs to vectors, which fix `_embedder` in their `_fit`."""
+    """The base of transformers from graphs to vectors, which fix `_embedder` in their `_fit`.
+
+    Examples
+    --------
+    >>> from grnf import GRNF
+    >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCN"])
+    >>> grnf.fit_transform(["CCO", "CCN"]).shape, grnf.transform(["CCCl"]).shape  # a new atom
+    ((2, 64), (1, 64))
+    >>> collection = grnf.embed(["CCO", "not a graph", "C"], on_error="skip")
+    >>> collection.vectors.shape, collection.rows, [row for row, _ in collection.errors]
+    ((2, 64), array([0, 2]), [1])
+    >>> stream = (molecule for molecule in ["C", "CC", "CCC"])
+    >>> [Z.shape for Z in grnf.transform_blocks(stream, block_size=2)]
+    [(2, 64), (1, 64)]
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "grnf.json"
+    >>> grnf.save(path)
+    >>> loaded = GRNF.load(path, handle_missing="zero")
+    >>> text = grnf.to_json()  # for a database or a message
+    >>> bool((GRNF.from_json(text).transform(["CCO"]) == loaded.transform(["CCO"])).all())
+    True
+    """
 
     encoder_: AttributeEncoder
     errors_: list[tuple[int, str]]
@@ -212,6 +207,31 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         "on_error": [NAN_ON_ERROR],
     }
 
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the attributes of nodes and edges, and what else the transformer needs to know.
+
+        Parameters
+        ----------
+        X : collection of graphs
+            A list (or another iterable, or a `GraphBatch`) of graphs of any kind that `grnf.io.to_raw`
+            takes, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); a batch or dataset
+            of PyTorch Geometric; or a dataframe of edges with the columns graph_id, source, target, alone
+            or as (edges, nodes).
+        y : array-like, optional
+            For `ReweightedGRNF`: a class or a number for each graph, or several numbers. Others ignore it.
+
+        Returns
+        -------
+        self : transformer
+
+        Raises
+        ------
+        GraphError
+            If a graph cannot be used and `on_error` is "raise". The error has the number of the graph.
+        """
+        self._fit_samples(X, y)
+        return self
+
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
         """Fit, then embed the same graphs. `errors_` has the bad ones.
 
@@ -224,12 +244,6 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Returns
         -------
         array, shape (n_graphs, n_components_)
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> GRNF(64, random_state=0).fit_transform(["CCO", "CCN", "c1ccccc1"]).shape
-        (3, 64)
         """
         samples = self._fit_samples(X, y).embed(self._embedder, self.n_components_, self._dtype)
         self.errors_ = samples.errors
@@ -247,13 +261,6 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Returns
         -------
         array, shape (n_graphs, n_components_)
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCN"])
-        >>> grnf.transform(["OCC", "CCCl"]).shape  # an atom that was not there in fit
-        (2, 64)
         """
         return with_index(self, self.embed(X))
 
@@ -279,14 +286,6 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         -------
         Collection
             `vectors`, the `rows` of X that they belong to, and `errors`, the rows and reasons of bad graphs.
-
-        Examples
-        --------
-        >>> from grnf import GRNF, Graph
-        >>> grnf = GRNF(8, random_state=0).fit([Graph(2, [(0, 1)])])
-        >>> collection = grnf.embed([Graph(3, []), "no graph", Graph(1, [])], on_error="skip")
-        >>> collection.vectors.shape, collection.rows, [row for row, _ in collection.errors]
-        ((2, 8), array([0, 2]), [1])
         """
         check_is_fitted(self)
         encoder = self.encoder_.with_policies(handle_unknown, handle_missing)
@@ -310,36 +309,13 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         ------
         array, shape (block_size, n_components_)
             The last one may have fewer rows.
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> from grnf.datasets import make_sbm
-        >>> graphs, _ = make_sbm(10, random_state=0)
-        >>> grnf = GRNF(8, random_state=0).fit(graphs)
-        >>> [Z.shape for Z in grnf.transform_blocks(iter(graphs), block_size=4)]
-        [(4, 8), (4, 8), (2, 8)]
         """
         check_is_fitted(self)
         for block, _ in embed_stream(self, X, block_size=block_size):
             yield _wrap_data_with_container("transform", block.Z, None, self)
 
     def to_json(self) -> str:
-        """Return the fitted transformer as JSON, from which `from_json` makes the same transformer.
-
-        It holds the settings, the attributes of graphs, and the seed from which all coefficients follow.
-
-        Returns
-        -------
-        str
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> text = GRNF(64, random_state=0).fit(["CCO"]).to_json()  # for a database or a message
-        >>> GRNF.from_json(text).seed_
-        0
-        """
+        """Return the fitted transformer as JSON, from which `from_json` makes the same transformer."""
         check_is_fitted(self)
         kind, params = type(self).__name__, plain_params(self)
         state = {
@@ -352,10 +328,8 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         }
         text = json.dumps(state, indent=2, default=_plain)
         if len(text) >= LARGEST:
-            raise ValueError(
-                f"the settings must have at most {LARGEST} characters, got {len(text)}. Remove columns of "
-                "names or ids from the graphs: each value is a category"
-            )
+            cure = "Remove columns of names or ids from the graphs: each value is a category"
+            raise invalid("the settings", f"have at most {LARGEST} characters", str(len(text)), cure)
         return text + "\n"
 
     @classmethod
@@ -435,7 +409,20 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
 
 class FeatureTransformer(GraphTransformer):
-    """The base of `GRNF` and `ReweightedGRNF`, which fix `_map`, the features, in their `fit`."""
+    """The base of `GRNF` and `ReweightedGRNF`, which fix `_map`, the features, in their `fit`.
+
+    Examples
+    --------
+    >>> from grnf import GRNF, Graph
+    >>> graphs = [Graph(3, []), Graph(3, [(0, 1)])]
+    >>> grnf = GRNF(64, random_state=0, center=False).fit(graphs)
+    >>> print(f"{grnf.distance(*graphs):.2f}, {grnf.kernel(*graphs):.2f}")
+    0.19 ± 0.02, 0.05 ± 0.02
+    >>> grnf.pairwise_distances(graphs, exact=True).round(3), grnf.pairwise_kernels(graphs).shape
+    (array([[0.   , 0.258],
+           [0.258, 0.   ]]), (2, 2))
+    >>> Z = grnf.transform(graphs) - grnf.null_vector()  # as with center=True
+    """
 
     proposal_law_: ParameterLaw
     center: bool
@@ -470,15 +457,6 @@ class FeatureTransformer(GraphTransformer):
         Returns
         -------
         DistanceEstimate
-
-        Examples
-        --------
-        >>> from grnf import ReweightedGRNF
-        >>> from grnf.datasets import make_delaunay
-        >>> graphs, y = make_delaunay(40, random_state=0)
-        >>> grnf = ReweightedGRNF(16, n_candidates=256, random_state=0).fit(graphs, y)
-        >>> grnf.distance(graphs[0], graphs[1]).exact  # no sampling error
-        True
         """
         z1, z2 = self._vectors([g1, g2])
         return distance(z1, z2, **self._precision())
@@ -494,62 +472,58 @@ class FeatureTransformer(GraphTransformer):
         Returns
         -------
         KernelEstimate
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> grnf = GRNF(512, random_state=0).fit(["CCO", "CCCO"])
-        >>> print(f"{grnf.kernel('CCO', 'CCCO'):.2f}")
-        0.73 ± 0.05
         """
         z1, z2 = self._vectors([g1, g2]) - (0.0 if self.center else self.null_vector())
         return kernel_estimate(z1, z2, **self._precision())
 
-    def pairwise_distances(self, X: Any, Y: Any = None) -> FloatArray:
-        """Estimate d_P between all graphs of X, or between those of X and of Y: shape (n1, n2).
+    def pairwise_distances(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
+        """Estimate d_P between all graphs of X, or between those of X and of Y.
 
         Parameters
         ----------
         X : collection of graphs, as in `fit`
         Y : collection of graphs, optional
             By default X.
+        exact : bool, default=False
+            Compute the distances of infinitely many hidden channels instead, without sampling. Those of a
+            `ReweightedGRNF` have no sampling error anyway.
 
         Returns
         -------
         array, shape (n1, n2)
-
-        Examples
-        --------
-        >>> from grnf import GRNF, Graph
-        >>> graphs = [Graph(3, []), Graph(3, [(0, 1)])]
-        >>> GRNF(64, random_state=0).fit(graphs).pairwise_distances(graphs).shape
-        (2, 2)
         """
+        metric = self._exact_metric() if exact else None
+        if metric is not None:
+            return np.sqrt(metric.squared_distances(*self._sides(X, Y)))
         return pairwise_distances(self._vectors(X), None if Y is None else self._vectors(Y))
 
-    def pairwise_kernels(self, X: Any, Y: Any = None) -> FloatArray:
-        """Estimate kappa_P between all graphs of X, or between those of X and of Y: shape (n1, n2).
+    def pairwise_kernels(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
+        """Estimate kappa_P between all graphs of X, or between those of X and of Y.
 
         Parameters
         ----------
         X : collection of graphs, as in `fit`
         Y : collection of graphs, optional
             By default X.
+        exact : bool, default=False
+            Compute the kernel of infinitely many hidden channels instead, as in `pairwise_distances`.
 
         Returns
         -------
         array, shape (n1, n2)
-
-        Examples
-        --------
-        >>> from grnf import ReweightedGRNF
-        >>> from grnf.datasets import make_delaunay
-        >>> graphs, y = make_delaunay(40, random_state=0)
-        >>> ReweightedGRNF(16, n_candidates=256, random_state=0).fit(graphs, y).pairwise_kernels(graphs).shape
-        (40, 40)
         """
+        metric = self._exact_metric() if exact else None
+        if metric is not None:
+            return metric.kernel(*self._sides(X, Y))
         first, second = self._vectors(X), None if Y is None else self._vectors(Y)
         return pairwise_kernels(first, second, null=None if self.center else self.null_vector())
+
+    def _exact_metric(self) -> ExactMetric | None:
+        """Return what computes distances without sampling, or None if `distance` does so."""
+        return ExactMetric.of_map(self._map)
+
+    def _sides(self, X: Any, Y: Any) -> tuple[GraphBatch, GraphBatch | None]:
+        return self._batch(X), None if Y is None else self._batch(Y)
 
     @property
     def random_weights_(self) -> Draw:
@@ -586,14 +560,6 @@ class FeatureTransformer(GraphTransformer):
         Returns
         -------
         array, shape (n_components_,)
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> grnf = GRNF(64, random_state=0, center=False).fit(["CCO", "CCN"])
-        >>> Z = grnf.transform(["CCO", "CCN"]) - grnf.null_vector()  # as with center=True
-        >>> Z.shape
-        (2, 64)
         """
         check_is_fitted(self)
         null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])  # whatever its keys
@@ -721,7 +687,7 @@ class GRNF(FeatureTransformer):
     Each feature psi is a random graph neural network of hidden order k that is invariant under permutations
     of the nodes. |z(g1) - z(g2)|^2 is an unbiased estimate of d_P(g1, g2)^2, z(g1) . z(g2) of the kernel
     kappa_P. Nothing is trained: `fit` learns only which attributes nodes and edges have. Graphs may be
-    of any kind that `grnf.io.to_raw` knows: networkx, PyTorch Geometric, adjacency matrices, SMILES, ...
+    of any kind that `grnf.io.to_raw` accepts: networkx, PyTorch Geometric, adjacency matrices, SMILES, ...
 
     Parameters
     ----------
@@ -811,6 +777,17 @@ class GRNF(FeatureTransformer):
     (2, 256)
     >>> bool(grnf.distance(triangle, triangle.permuted([2, 0, 1])).value < 1e-6)
     True
+    >>> more = grnf.features([path], 256, 512)  # the next features
+    >>> from grnf.metric import marginal_distance
+    >>> D = marginal_distance(grnf.hidden_sums([triangle, path]))
+    >>> [len(chunk) for chunk in grnf.hidden_sums_chunks([triangle, path])]  # graphs in each
+    [2]
+    >>> grnf.marginal_kernel([triangle, path]).shape
+    (2, 2)
+    >>> GRNF(n_components=-1).check_params()
+    Traceback (most recent call last):
+    ...
+    ValueError: ...
     """
 
     _rules: ClassVar[Table] = {
@@ -871,38 +848,6 @@ class GRNF(FeatureTransformer):
         self.on_error = on_error
         self.max_seconds_per_graph = max_seconds_per_graph
         self.max_memory = max_memory
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the attributes of nodes and edges, and fix the random features.
-
-        Parameters
-        ----------
-        X : collection of graphs
-            A list (or another iterable, or a `GraphBatch`) of graphs of any kind that `grnf.io.to_raw`
-            takes, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); a batch or dataset
-            of PyTorch Geometric; or a dataframe of edges with the columns graph_id, source, target, alone
-            or as (edges, nodes).
-        y : ignored
-
-        Returns
-        -------
-        self : GRNF
-
-        Raises
-        ------
-        GraphError
-            If a graph cannot be used and `on_error` is "raise". The error has the number of the graph.
-
-        Examples
-        --------
-        >>> import networkx as nx
-        >>> from grnf import GRNF
-        >>> grnf = GRNF(64, random_state=0).fit([nx.path_graph(3), nx.cycle_graph(5)])
-        >>> grnf.n_components_, grnf.node_width_
-        (64, 0)
-        """
-        self._fit_samples(X, y)
-        return self
 
     def distance(
         self,
@@ -979,67 +924,6 @@ class GRNF(FeatureTransformer):
         """Return what d_P^2 of all pairs is at most, infinite if it is not known."""
         return upper_bounds(self._map, self._batch(X), self._batch(Y))
 
-    def pairwise_distances(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
-        """Estimate d_P between all graphs of X, or between those of X and of Y: shape (n1, n2).
-
-        With `exact`, compute the distances of infinitely many hidden channels instead, without sampling.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-        Y : collection of graphs, optional
-            By default X.
-        exact : bool, default=False
-            Compute the distances of infinitely many hidden channels instead, without sampling.
-
-        Returns
-        -------
-        array, shape (n1, n2)
-
-        Examples
-        --------
-        >>> from grnf import GRNF, Graph
-        >>> graphs = [Graph(3, []), Graph(3, [(0, 1)])]
-        >>> GRNF(64, random_state=0).fit(graphs).pairwise_distances(graphs, exact=True).round(3)
-        array([[0.   , 0.258],
-               [0.258, 0.   ]])
-        """
-        if not exact:
-            return super().pairwise_distances(X, Y)
-        return np.sqrt(ExactMetric.of_map(self._map).squared_distances(*self._sides(X, Y)))
-
-    def pairwise_kernels(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
-        """Estimate kappa_P between all graphs of X, or between those of X and of Y: shape (n1, n2).
-
-        With `exact`, compute the kernel of infinitely many hidden channels instead, without sampling.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-        Y : collection of graphs, optional
-            By default X.
-        exact : bool, default=False
-            Compute the kernel of infinitely many hidden channels instead, without sampling.
-
-        Returns
-        -------
-        array, shape (n1, n2)
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> grnf = GRNF(512, random_state=0).fit(["CCO", "CCCO"])
-        >>> grnf.pairwise_kernels(["CCO", "CCCO"]).round(2)
-        array([[0.73, 0.73],
-               [0.73, 0.75]])
-        """
-        if not exact:
-            return super().pairwise_kernels(X, Y)
-        return ExactMetric.of_map(self._map).kernel(*self._sides(X, Y))
-
-    def _sides(self, X: Any, Y: Any) -> tuple[GraphBatch, GraphBatch | None]:
-        return self._batch(X), None if Y is None else self._batch(Y)
-
     def features(self, X: Any, start: int, stop: int) -> FloatArray:
         """Return the features start .. stop - 1 of the sequence whose first M `transform` uses.
 
@@ -1055,20 +939,12 @@ class GRNF(FeatureTransformer):
         Returns
         -------
         array, shape (n_graphs, stop - start)
-
-        Examples
-        --------
-        >>> from grnf import GRNF, Graph
-        >>> grnf = GRNF(64, random_state=0, dtype="float64").fit([Graph(2, [])])
-        >>> path = [Graph(3, [(0, 1), (1, 2)])]
-        >>> bool(abs(8 * grnf.transform(path)[:, 32:] - grnf.features(path, 32, 64)).max() < 1e-12)
-        True
         """
         check_is_fitted(self)
         heads = self._map.heads
         start, stop = checked(start, "start", Int(0)), checked(stop, "stop", Int(1))
         if start % heads or stop % heads or stop <= start:
-            raise ValueError(f"start < stop must be multiples of heads={heads}, got {start} and {stop}")
+            raise invalid("start < stop", f"be multiples of heads={heads}", f"{start} and {stop}")
         chosen = np.arange(start // heads, stop // heads)
         some = replace(self._map, n_components=stop - start, chosen=chosen)
         Z = Embedder(some, self._embedder.schedule)(self._batch(X))
@@ -1087,15 +963,6 @@ class GRNF(FeatureTransformer):
         -------
         HiddenSums
             What `grnf.metric.marginal_kernel` and `grnf.metric.marginal_distance` take.
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> from grnf.metric import marginal_distance
-        >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCCO"])
-        >>> marginal_distance(grnf.hidden_sums(["CCO", "CCCO"])).round(2)
-        array([[0.  , 0.17],
-               [0.17, 0.  ]])
         """
         return HiddenSums.joined(list(self.hidden_sums_chunks(X)))
 
@@ -1110,13 +977,6 @@ class GRNF(FeatureTransformer):
         ------
         HiddenSums
             Of all graphs, and some of the hidden samples.
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> grnf = GRNF(64, random_state=0).fit(["CCO", "CCCO"])
-        >>> [len(chunk) for chunk in grnf.hidden_sums_chunks(["CCO", "CCCO"])]  # graphs in each
-        [2]
         """
         return self._embedder.hidden_sums(self._batch(X))
 
@@ -1134,13 +994,6 @@ class GRNF(FeatureTransformer):
         Returns
         -------
         array, shape (n1, n2)
-
-        Examples
-        --------
-        >>> from grnf.datasets import make_sbm
-        >>> graphs, _ = make_sbm(10, random_state=0)
-        >>> GRNF(random_state=0).fit(graphs).marginal_kernel(graphs).shape
-        (10, 10)
         """
         first = self._batch(X)
         if Y is None:
@@ -1182,14 +1035,6 @@ class GRNF(FeatureTransformer):
         ------
         ValueError
             With the parameter, the values that it can have, and the value that it has.
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> GRNF(n_components=-1).check_params()
-        Traceback (most recent call last):
-        ...
-        ValueError: ...
         """
         self._planned(self._settings(), 0)
 
@@ -1234,9 +1079,8 @@ def _dimension(settings: Settings) -> int:
     if settings["n_components"] != "auto":
         return int(settings["n_components"])
     if settings["eps"] is None:
-        raise ValueError(
-            "n_components='auto' needs eps, the accepted error of squared distances, for example eps=0.1"
-        )
+        requirement = "be the accepted error of squared distances if n_components='auto'"
+        raise invalid("eps", requirement, "None", "Set it, for example eps=0.1")
     return settings["heads"] * required_dimension(  # type: ignore[no-any-return]
         settings["eps"], settings["delta"], activation=settings["activation"]
     )

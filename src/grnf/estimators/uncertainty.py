@@ -8,7 +8,7 @@ the model that predicts differs from those that were calibrated. `experiments/co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any, NamedTuple, Self
 
@@ -23,7 +23,7 @@ from grnf._utils.arrays import conformal_pvalues
 from grnf._utils.random import draw_seed
 from grnf._utils.rules import Int, Real, checked
 from grnf.collection import Collection, encode
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.estimators.explain import Explanation, explanation
 from grnf.estimators.fingerprint import JointFeatures
 from grnf.estimators.kernel_model import KernelInput, missing
@@ -32,7 +32,7 @@ from grnf.io.encode import AttributeEncoder
 from grnf.io.objects import iter_raw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Calibration", "Neighborhood", "decision_values", "prediction_table", "with_selected"]
+__all__ = ["Calibration", "Neighborhood", "decision_values", "prediction_tables", "with_selected"]
 
 FOLDS = 5
 ENOUGH = 2_000
@@ -56,14 +56,24 @@ class Neighborhood:
         widths = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
         self.joint._fit_encoded(encoder, {**widths, "seed": seed}, samples, None)
         self.vectors, self.ids = self.joint._embedder(samples.batch), samples.ids
-        far = self.nearest(self.vectors, NEAREST + 1)[0][:, 1:]
-        self.scores = np.sort(far.mean(axis=1)) if far.shape[1] else np.zeros(1)
+        self._set_scores()
 
     def nearest(self, vectors: FloatArray, count: int = LOCAL) -> tuple[FloatArray, IntArray]:
         """Return distances and places of the nearest training graphs."""
         index = NearestNeighbors(algorithm="brute").fit(self.vectors)
         found: tuple[FloatArray, IntArray] = index.kneighbors(vectors, min(count, len(self.vectors)))
         return found
+
+    def restricted(self, rows: IntArray) -> Neighborhood:
+        """Return some of the training graphs, in the same space."""
+        made = copy(self)
+        made.vectors, made.ids = self.vectors[rows], [self.ids[row] for row in rows]
+        made._set_scores()
+        return made
+
+    def _set_scores(self) -> None:
+        far = self.nearest(self.vectors, NEAREST + 1)[0][:, 1:]
+        self.scores = np.sort(far.mean(axis=1)) if far.shape[1] else np.zeros(1)
 
     def around(self, batch: GraphBatch) -> tuple[FloatArray, IntArray]:
         """Return distances and places of the training graphs that are nearest to each graph."""
@@ -214,7 +224,25 @@ def with_selected(estimator: Any) -> Any:
 
 
 class Calibrated:
-    """The methods of a fitted model that tell how sure it is. They calibrate it in the first call."""
+    """The methods of a fitted model that tell how sure it is. They calibrate it in the first call.
+
+    Examples
+    --------
+    >>> from grnf import GRNFRegressor
+    >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "N")]
+    >>> model = GRNFRegressor(32, random_state=0).fit(smiles, [len(text) for text in smiles])
+    >>> model.applicability(["CCCO", "ClC(Br)(I)F"]).round(2)  # the second is unlike the training graphs
+    array([0.28, 0.12])
+    >>> found = model.explain("CCCO")
+    >>> len(found.nodes), len(found.edges)
+    (4, 3)
+    >>> total = found.nodes.sum() + found.edges.sum()
+    >>> print(f"{abs(total - (found.prediction - found.reference)):.4f}")
+    0.0000
+    >>> two = GRNFRegressor(32, random_state=0).fit(smiles, [[len(text), -len(text)] for text in smiles])
+    >>> [one.predict(["CCO"]).shape for one in two.single_targets()]
+    [(1,), (1,)]
+    """
 
     encoder_: AttributeEncoder
     estimator_: Any
@@ -223,7 +251,7 @@ class Calibrated:
     seed_: int
     _inputs: Any
     _for_good: Any
-    _training: tuple[Collection, npt.NDArray[Any]]
+    _training: tuple[Any, npt.NDArray[Any]]
 
     def applicability(self, X: Any) -> FloatArray:
         """Return p-values: the share of training graphs that are at least as far from the training graphs.
@@ -239,16 +267,6 @@ class Calibrated:
         Returns
         -------
         array, shape (n_graphs,)
-
-        Examples
-        --------
-        >>> from grnf import GRNFRegressor, Graph
-        >>> from grnf.datasets import make_sbm
-        >>> graphs, _ = make_sbm(60, random_state=0)
-        >>> model = GRNFRegressor(n_components=32, random_state=0).fit(graphs, [g.n_edges for g in graphs])
-        >>> star = Graph(12, [(0, leaf) for leaf in range(1, 12)])
-        >>> model.applicability([star]).round(3)  # unlike all training graphs
-        array([0.016])
         """
         near, _ = self._calibrated()
         values: FloatArray = self._for_good(X, lambda _, batch: near.pvalues(near.around(batch)[0]))
@@ -261,16 +279,6 @@ class Calibrated:
         -------
         list of models
             Copies that predict a single target, or the model itself if it has one.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from grnf import GRNFRegressor
-        >>> smiles = ["C" * n for n in range(1, 21)]
-        >>> y = np.column_stack([np.arange(20.0), -np.arange(20.0)])
-        >>> model = GRNFRegressor(32, random_state=0).fit(smiles, y)
-        >>> [one.predict(smiles).shape for one in model.single_targets()]
-        [(20,), (20,)]
         """
         if not isinstance(self._calibrated()[1], list):
             return [self]
@@ -307,18 +315,6 @@ class Calibrated:
         -------
         Explanation
             `nodes`, `edges`, their standard errors, `prediction` and `reference`.
-
-        Examples
-        --------
-        >>> from grnf import GRNFRegressor
-        >>> smiles = ["C", "CC", "CCC", "CCCC", "CO", "CCO", "CCCO", "CCCCO"]
-        >>> model = GRNFRegressor(32, random_state=0).fit(smiles, [1.0, 2, 3, 4, 0, 1, 2, 3])
-        >>> found = model.explain("CCCO")
-        >>> len(found.nodes), len(found.edges)
-        (4, 3)
-        >>> total = found.nodes.sum() + found.edges.sum()
-        >>> print(f"{abs(total - (found.prediction - found.reference)):.4f}")
-        0.0000
         """
         check_is_fitted(self)
         n_orders, seed = checked(n_orders, "n_orders", Int(1)), draw_seed(random_state)
@@ -339,7 +335,7 @@ class Calibrated:
             return explanation(lambda g: self.estimator_.predict(inputs(g)), raw, None, n_orders, seed)
         label = prediction[0] if label is None else label
         if label not in classes:
-            raise ValueError(f"label must be one of {classes.tolist()}, got {label!r}")
+            raise invalid("label", f"be one of {classes.tolist()}", repr(label))
         column = classes.tolist().index(label)
         return explanation(
             lambda g: self.estimator_.predict_proba(inputs(g))[:, column], raw, label, n_orders, seed
@@ -351,9 +347,9 @@ class Calibrated:
         Several targets have a list of calibrations.
         """
         if not hasattr(self, "calibration_"):
-            samples, y = self._training
-            near = Neighborhood(samples, self.encoder_, self.seed_)
-            held_out = held_out_models(self.estimator_, self._inputs(samples.batch), y, self.seed_)
+            features, y = self._training
+            near = features.neighborhood
+            held_out = held_out_models(self.estimator_, features.inputs, y, self.seed_)
             classes = getattr(self.estimator_, "classes_", None)
             if y.ndim == 1:
                 self.calibration_ = Calibration(held_out, y, classes, near)
@@ -383,13 +379,35 @@ def checked_confidence(confidence: float) -> float:
     return float(checked(confidence, "confidence", Real(1)))
 
 
-def prediction_table(model: Any, X: Any, confidence: float) -> tuple[dict[str, list[Any]], dict[int, str]]:
-    """Return the predictions for graphs by column, None for bad ones, and the reasons of these by row.
+def prediction_tables(
+    models: Sequence[Any], X: Any, confidence: float
+) -> Iterator[tuple[dict[str, list[Any]], dict[int, str]]]:
+    """Yield for each model the predictions for graphs by column, None for bad ones, and their reasons by row.
 
     The columns are the prediction, the probability of each class and the set (or lower and upper),
-    applicability, and the nearest training graph with its distance.
+    applicability, and the nearest training graph with its distance. Models with the same views and
+    neighborhood share the features of the graphs.
     """
-    near, calibration = model._calibrated()
+    known: dict[Any, Any] = {}
+    for model in models:
+        near = model._calibrated()[0]
+        key = id(model.views_), id(near.joint), *model._names
+        if key not in known:
+            known[key] = _usable_inputs(model, near, X)
+        inputs, near_vectors, rows, errors, n_rows = known[key]
+        columns = _prediction_columns(model, inputs, near_vectors, confidence) if len(rows) else {}
+        full: dict[str, list[Any]] = {}
+        for name, values in columns.items():
+            full[name] = [None] * n_rows
+            for row, value in zip(rows.tolist(), np.asarray(values).tolist(), strict=True):
+                full[name][row] = value
+        yield full, errors
+
+
+def _usable_inputs(
+    model: Any, near: Neighborhood, X: Any
+) -> tuple[Any, FloatArray, IntArray, dict[int, str], int]:
+    """Return the inputs of the estimator, the vectors of the neighborhood, rows, errors, and all rows."""
     samples = encode(X, model.encoder_, "skip")
     errors = dict(samples.errors)
     try:
@@ -398,27 +416,30 @@ def prediction_table(model: Any, X: Any, confidence: float) -> tuple[dict[str, l
         embedding = model._embedded(samples, model._names)
         errors, rows = dict(embedding.errors), embedding.rows
         batch = samples.batch.take(np.flatnonzero(np.isin(samples.rows, rows)))
-        inputs = model._kernel_input(embedding.vectors, batch)
-    columns: dict[str, Any] = {}
-    if len(rows):
-        far, places = near.around(batch)
-        columns["prediction"] = model.estimator_.predict(inputs)
-        if hasattr(model, "classes_"):
-            classes = model.classes_
-            if hasattr(model.estimator_, "predict_proba"):
-                probabilities = model.estimator_.predict_proba(inputs)
-                columns |= {f"probability_{c}": probabilities[:, i] for i, c in enumerate(classes)}
-            inside = calibration.contains(decision_values(model.estimator_, inputs, classes), confidence)
-            columns["set"] = ["|".join(map(str, classes[row])) or "none" for row in inside]
-        else:
-            half = calibration.half_length(places, confidence)
-            columns["lower"], columns["upper"] = columns["prediction"] - half, columns["prediction"] + half
-        columns["applicability"] = near.pvalues(far)
-        columns["nearest"] = [near.ids[place] for place in places[:, 0]]
-        columns["distance"] = far[:, 0]
-    full: dict[str, list[Any]] = {}
-    for name, values in columns.items():
-        full[name] = [None] * samples.n_rows
-        for row, value in zip(rows.tolist(), np.asarray(values).tolist(), strict=True):
-            full[name][row] = value
-    return full, errors
+        inputs = model._inputs(batch) if len(rows) else None
+    near_vectors = near.joint._embedder(batch) if len(rows) else np.empty((0, 0))
+    return inputs, near_vectors, rows, errors, samples.n_rows
+
+
+def _prediction_columns(
+    model: Any, inputs: Any, near_vectors: FloatArray, confidence: float
+) -> dict[str, Any]:
+    near, calibration = model._calibrated()
+    far, places = near.nearest(near_vectors)
+    columns: dict[str, Any] = {"prediction": model.estimator_.predict(inputs)}
+    if hasattr(model, "classes_"):
+        classes = model.classes_
+        if hasattr(model.estimator_, "predict_proba"):
+            probabilities = model.estimator_.predict_proba(inputs)
+            columns |= {f"probability_{c}": probabilities[:, i] for i, c in enumerate(classes)}
+        inside = calibration.contains(decision_values(model.estimator_, inputs, classes), confidence)
+        columns["set"] = ["|".join(map(str, classes[row])) or "none" for row in inside]
+    else:
+        half = calibration.half_length(places, confidence)
+        columns["lower"], columns["upper"] = columns["prediction"] - half, columns["prediction"] + half
+    return {
+        **columns,
+        "applicability": near.pvalues(far),
+        "nearest": [near.ids[place] for place in places[:, 0]],
+        "distance": far[:, 0],
+    }

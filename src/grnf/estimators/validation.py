@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from grnf.collection import fit_encode
 from grnf.errors import GraphError
-from grnf.estimators.classifier import GRNFClassifier, GRNFRegressor, fitted_estimator
+from grnf.estimators.classifier import GraphFeatures, GRNFClassifier, GRNFRegressor, fitted_estimator
 from grnf.estimators.histograms import structure_free
 from grnf.estimators.uncertainty import decision_values
 from grnf.io import RawGraph
@@ -38,6 +38,7 @@ __all__ = [
     "number_scores",
     "over_folds",
     "over_targets",
+    "trained_models",
 ]
 
 MODEL, COUNTS = "GRNF", "counts of nodes, edges and attributes"
@@ -249,6 +250,7 @@ class Validation:
     ) -> None:
         self.graphs, self.settings, self.folds, self.repeats = graphs, settings, folds, repeats
         self.groups = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+        self.features = SharedFeatures(graphs, settings)
         encoder = AttributeEncoder(handle_unknown="open", handle_missing="zero")
         self.counts = structure_free(fit_encode(graphs, encoder)[1].batch)
 
@@ -295,8 +297,9 @@ class Validation:
             yield COUNTS, constant, new_counts
         else:
             model = made_model(target, self.settings)
-            model.fit([self.graphs[i] for i in rows], y)
-            yield MODEL, model, [self.graphs[i] for i in target.rows[test]]
+            features = self.features(target)
+            model.fit(features.take(rows), y)
+            yield MODEL, model, features.take(target.rows[test])
             seed = self.settings["random_state"]
             fitted = fitted_estimator(model.estimator, counts, y, classify=classes, random_state=seed)
             yield COUNTS, fitted, new_counts
@@ -321,6 +324,39 @@ class Validation:
         for repeat in range(self.repeats):
             made = splitter(self.folds, shuffle=True, random_state=self.settings["random_state"] + repeat)
             yield from made.split(target.y, target.y, groups)
+
+
+class SharedFeatures:
+    """The features of graphs, computed once for all targets and folds. Targets do not enter."""
+
+    def __init__(self, graphs: Sequence[RawGraph], settings: Mapping[str, Any]) -> None:
+        self.graphs, self.settings = graphs, settings
+        self._known: dict[bool, GraphFeatures] = {}
+
+    def __call__(self, target: Target) -> GraphFeatures:
+        """Return the features for the model of a target. Nearest neighbors need the labels as vectors."""
+        many = target.has_many_classes
+        if many not in self._known:
+            self._known[many] = made_model(target, self.settings)._shared_features(self.graphs)
+        return self._known[many]
+
+
+def trained_models(
+    graphs: Sequence[RawGraph], targets: Sequence[Target], settings: Mapping[str, Any]
+) -> Iterator[Any]:
+    """Yield a model for each target, fitted to all graphs that have a value, with shared features."""
+    used = np.unique(np.concatenate([target.rows for target in targets]))
+    chosen = [graphs[row] for row in used]
+    features = SharedFeatures(chosen, {**settings, "handle_missing": "error"})
+    for target in targets:
+        try:
+            own = features(target)
+        except GraphError:  # columns that some graphs lack
+            features = SharedFeatures(chosen, {**settings, "handle_missing": "zero"})
+            own = features(target)
+        places = np.searchsorted(used, target.rows)
+        whole = len(places) == len(used)
+        yield made_model(target, features.settings).fit(own if whole else own.take(places), target.y)
 
 
 def made_model(target: Target, settings: Mapping[str, Any]) -> Any:

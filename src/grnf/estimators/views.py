@@ -18,7 +18,7 @@ from grnf._utils.random import draw_seed
 from grnf._utils.rules import Int
 from grnf._utils.saved import OBJECT, TEXT, check_version, damaged, validate
 from grnf.collection import Collection, encode, fit_encode
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.estimators.fingerprint import JointFeatures, WLFingerprint
 from grnf.estimators.histograms import Counts, LabelColumns, WLLabels
 from grnf.estimators.reweighted import ReweightedGRNF
@@ -59,10 +59,8 @@ def lifted_views(lifts: Any, grnf: GRNF) -> dict[str, Any]:
     ]
     wrong = [step for step in steps if not isinstance(step, Lift)]
     if wrong or not chains:
-        raise ValueError(
-            "lifts must be 'auto', None, a lift of grnf.lifts, a list of lifts, or a dict of such lists, "
-            f"got {wrong[0] if wrong else lifts!r}"
-        )
+        requirement = "be 'auto', None, a lift of grnf.lifts, a list of lifts, or a dict of such lists"
+        raise invalid("lifts", requirement, repr(wrong[0] if wrong else lifts))
     return {name: make_pipeline(*map(clone, chain), clone(grnf)) for name, chain in chains.items()}
 
 
@@ -97,10 +95,15 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
     >>> from grnf.datasets import make_sbm
     >>> graphs, _ = make_sbm(10, random_state=0)
     >>> views = FeatureViews(64, random_state=0).fit(graphs)
-    >>> views.transform(graphs).shape
-    (10, 128)
+    >>> views.transform(graphs).shape == views.fit_transform(graphs).shape == (10, 128)
+    True
     >>> {name: Z.shape for name, Z in views.transform_views(graphs).items()}
     {'map': (10, 64), 'labels': (10, 64)}
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "views.json"
+    >>> views.save(path)
+    >>> same = FeatureViews.load(path), FeatureViews.from_json(views.to_json())
     """
 
     encoder_: AttributeEncoder
@@ -122,12 +125,6 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         Returns
         -------
         self : FeatureViews
-
-        Examples
-        --------
-        >>> from grnf.stats import GraphDescriptor
-        >>> list(GraphDescriptor(16, random_state=0).fit(["CCO", "CCN", "CCC"]).views_)
-        ['plain', 'roles', 'size', 'patterns', 'around']
         """
         batch = self._start(X).batch
         for transformer in self.views_.values():
@@ -162,12 +159,6 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         Returns
         -------
         array, shape (n_graphs, n_columns)
-
-        Examples
-        --------
-        >>> from grnf.stats import GraphDescriptor
-        >>> GraphDescriptor(16, random_state=0).fit_transform(["CCO", "CCN", "CCC"]).shape
-        (3, 52)
         """
         samples = self._start(X)
         return with_index(self, replace(samples, vectors=_side_by_side(self._fitted(samples.batch))))
@@ -246,14 +237,7 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         }
 
     def to_json(self) -> str:
-        """Return the fitted views as JSON, from which `from_json` makes the same views.
-
-        They must consist of lifts of `grnf.lifts`, `GRNF`, and the views of "auto".
-
-        Returns
-        -------
-        str
-        """
+        """Return the fitted views as JSON. They must consist of lifts of `grnf.lifts`, `GRNF` and "auto"."""
         check_is_fitted(self)
         state = {
             "format": FORMAT,
@@ -295,10 +279,9 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         views = dict(self.views) if isinstance(self.views, Mapping) else {"given": self.views}
         wrong = [view for view in views.values() if not (hasattr(view, "fit") and hasattr(view, "transform"))]
         if wrong or not views:
-            raise ValueError(
-                "views must be 'auto', a transformer of graphs with fit and transform (such as "
-                f"GRNF(random_state=0)), or a dict of them, got {wrong[0] if wrong else views!r}"
-            )
+            requirement = "be 'auto', a transformer of graphs with fit and transform, or a dict of them"
+            cure = "Pass for example GRNF(random_state=0)"
+            raise invalid("views", requirement, repr(wrong[0] if wrong else views), cure)
         self.views_ = {str(name): clone(transformer) for name, transformer in views.items()}
         return samples
 

@@ -17,7 +17,7 @@ from grnf.engine import Channels, Engine, Piece, Schedule
 from grnf.engine.costs import SAMPLED_GRAPHS, estimated_seconds
 from grnf.engine.plan import place, place_outputs
 from grnf.engine.schedule import MOST_CATEGORIES
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.features.hidden import HiddenGroup, HiddenSums
 from grnf.graphs import GraphBatch
 from grnf.law import ParameterLaw, importance_weights
@@ -41,26 +41,11 @@ class FeatureMap:
     `center`, z(g1) . z(g2) of kappa_P(g1, g2). With p-bar = p it is the plain map, with p-bar = p given k in
     K the bounded-order map. `grnf.features.Embedder` computes it.
 
-    Parameters
-    ----------
-    target, proposal : ParameterLaw
-        P, whose distance is meant, and P-bar, from which features are drawn.
-    n_components : int
-        M, the length of z.
-    seed : int
-        Defines the sequence w_1, w_2, ...
-    hidden_activation, activation : Activation
-        rho_e and rho_i.
-    basis : "indicator" or "overlapping"
-    adjacency_channel, normalize, center : bool
-    dtype : numpy floating type
-        Of the arithmetic and of the result.
-    heads : int, default=1
-        R: the M features are M / R hidden draws (k, theta_F), each with R heads (theta_H, theta_0).
-    chosen : array of int, optional
-        Which of the infinite sequence of hidden draws to use, ascending, by default the first ones.
-    weights : array, shape (M,), optional
-        Squared weights of the features, instead of p / (M p-bar): a distribution fitted to a task.
+    `target` is P, whose distance is meant, `proposal` is P-bar. `n_components` is M, and `seed` defines the
+    sequence w_1, w_2, ... `hidden_activation` and `activation` are rho_e and rho_i. With R `heads`, the M
+    features are M / R hidden draws (k, theta_F), each with R heads (theta_H, theta_0). `chosen` are numbers
+    of the hidden draws to use, ascending, by default the first ones. `weights` are squared weights of the
+    features instead of p / (M p-bar): a distribution fitted to a task.
     """
 
     target: ParameterLaw
@@ -80,10 +65,9 @@ class FeatureMap:
 
     def __post_init__(self) -> None:
         if self.n_components % self.heads:
-            raise ValueError(
-                "n_components must be a multiple of heads, so that every hidden sample has all its heads, "
-                f"got n_components={self.n_components} and heads={self.heads}"
-            )
+            requirement = "be a multiple of heads, so that every hidden sample has all its heads"
+            found = f"n_components={self.n_components} and heads={self.heads}"
+            raise invalid("n_components", requirement, found)
 
     @property
     def n_hidden(self) -> int:
@@ -121,15 +105,7 @@ class FeatureMap:
 
 @dataclass
 class Embedder:
-    """Graphs in, vectors out.
-
-    Parameters
-    ----------
-    map : FeatureMap
-        What is computed.
-    schedule : Schedule
-        How: memory and threads.
-    """
+    """Graphs in, vectors out: computes a map within a schedule of memory and threads."""
 
     map: FeatureMap
     schedule: Schedule = field(default_factory=Schedule)
@@ -255,17 +231,7 @@ class Embedder:
 
 
 class Chunk:
-    """Features that are drawn and evaluated together.
-
-    Parameters
-    ----------
-    of : FeatureMap
-        Whose features these are.
-    start, size : int
-        Which of its hidden draws.
-    batch : GraphBatch
-        Graphs that have the channels for which coefficients are drawn.
-    """
+    """The hidden draws start .. start + size - 1 of a map, for the channels that a batch has."""
 
     def __init__(self, of: FeatureMap, start: int, size: int, batch: GraphBatch) -> None:
         self.map, self.keys = of, batch.channels(of.adjacency_channel)

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from grnf._utils.rules import Int, Real, checked
+from grnf.errors import invalid
 from grnf.typing import FloatArray, IntArray
 
 __all__ = [
@@ -175,14 +176,14 @@ class Categorical(OrderLaw):
 
     def __init__(self, probabilities: Mapping[int, float]) -> None:
         if not isinstance(probabilities, Mapping) or not probabilities:
-            raise ValueError(f"probabilities must be a dict {{order: probability}}, got {probabilities!r}")
+            raise invalid("probabilities", "be a dict {order: probability}", repr(probabilities))
         orders = _checked_orders(probabilities)
         values = {k: _checked_real(probabilities[k], f"the probability of order {k}") for k in orders}
         if min(values.values()) < 0:
-            raise ValueError(f"probabilities must be >= 0, got {dict(values)}")
+            raise invalid("probabilities", "be >= 0", repr(values))
         total = math.fsum(values.values())
         if abs(total - 1) > 1e-9:
-            raise ValueError(f"probabilities must sum to 1, got {dict(values)}, which sum to {total:.6g}")
+            raise invalid("probabilities", "sum to 1", f"{values}, which sum to {total:.6g}")
         self.probabilities = {k: p for k, p in values.items() if p > 0}
 
     def probability(self, k: int) -> float:  # noqa: D102
@@ -215,7 +216,7 @@ class ShiftedPoisson(OrderLaw):
     def __init__(self, rate: float) -> None:
         self.rate = _checked_real(rate, "rate")
         if not 0 < self.rate < 100:
-            raise ValueError(f"rate must lie in (0, 100), got {rate!r}")
+            raise invalid("rate", "lie in (0, 100)", repr(rate))
 
     def probability(self, k: int) -> float:  # noqa: D102
         if k < 1:
@@ -258,15 +259,17 @@ def as_order_law(orders: OrderLaw | Mapping[int, float] | tuple[float, ...]) -> 
         orders = dict(enumerate(orders, start=1))
     if isinstance(orders, Mapping):
         return Categorical(orders)
-    raise ValueError(
-        f"orders must be a dict {{order: probability}} or a distribution of grnf.law, got {orders!r}. "
-        "For one order k alone write {k: 1.0}."
+    raise invalid(
+        "orders",
+        "be a dict {order: probability} or a distribution of grnf.law",
+        repr(orders),
+        "For one order k alone write {k: 1.0}",
     )
 
 
 def _checked_orders(orders: Iterable[int]) -> list[int]:
     if not isinstance(orders, Iterable) or not (given := list(orders)):
-        raise ValueError(f"orders must be integers >= 1, got {orders!r}")
+        raise invalid("orders", "be integers >= 1", repr(orders))
     return sorted({checked(k, "an order of the law", Int(1)) for k in given})
 
 
@@ -274,9 +277,9 @@ def _checked_real(value: Any, what: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{what} must be a real number, got {value!r}") from None
+        raise invalid(what, "be a real number", repr(value)) from None
     if not math.isfinite(number):
-        raise ValueError(f"{what} must be finite, got {value!r}")
+        raise invalid(what, "be finite", repr(value))
     return number
 
 
@@ -385,11 +388,11 @@ class ScaleMixture(CoefficientLaw):
 
     def __init__(self, probabilities: Mapping[float, float]) -> None:
         if not isinstance(probabilities, Mapping) or not probabilities:
-            raise ValueError(f"probabilities must be a dict {{scale: probability}}, got {probabilities!r}")
+            raise invalid("probabilities", "be a dict {scale: probability}", repr(probabilities))
         values = {checked(scale, "scale", Real()): float(p) for scale, p in probabilities.items()}
         total = math.fsum(values.values())
         if not min(values.values()) >= 0 or abs(total - 1) > 1e-9:
-            raise ValueError(f"probabilities must be >= 0 and sum to 1, got {dict(probabilities)}")
+            raise invalid("probabilities", "be >= 0 and sum to 1", repr(dict(probabilities)))
         self.probabilities = {scale: p for scale, p in sorted(values.items()) if p > 0}
 
     def sample(self, normal: FloatArray, uniform: FloatArray) -> FloatArray:  # noqa: D102

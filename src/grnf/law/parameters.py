@@ -11,7 +11,7 @@ import numpy as np
 from grnf._utils.random import fill_normals, uniforms
 from grnf._utils.rules import Instance, Int, Rule, checked
 from grnf.basis import bell
-from grnf.errors import OrderTooLargeError
+from grnf.errors import OrderTooLargeError, invalid
 from grnf.law.distributions import (
     CoefficientLaw,
     Gaussian,
@@ -434,10 +434,9 @@ class ParameterLaw:
         theta, more_heads = (self.coefficients.sample(array, uniform) for array in (theta, more_heads))
         for array, shape in ((theta, (size, m)), (more_heads, (head, heads - 1, m))):
             if array.shape != shape:
-                raise ValueError(
-                    f"{type(self.coefficients).__name__}.sample must return an array of shape {shape}, "
-                    f"as large as `normal`, got {array.shape}"
-                )
+                method = f"{type(self.coefficients).__name__}.sample"
+                requirement = f"return an array of shape {shape}, as large as `normal`"
+                raise invalid(method, requirement, str(array.shape))
         return OrderDraw(k, members, theta.T, F, hidden, more_heads.transpose(2, 1, 0) if heads > 1 else None)
 
 
@@ -454,7 +453,5 @@ def parameter_law(law: Law, hidden_channels: int, name: str, stratified: bool = 
     if not isinstance(law, ParameterLaw):
         return ParameterLaw(as_order_law(law), Gaussian(), hidden_channels, stratified)
     if law.hidden_channels != hidden_channels:
-        raise ValueError(
-            f"hidden_channels must be {law.hidden_channels}, as in {name}, got {hidden_channels}"
-        )
+        raise invalid("hidden_channels", f"be {law.hidden_channels}, as in {name}", str(hidden_channels))
     return ParameterLaw(law.orders, law.coefficients, hidden_channels, law.stratified or stratified)
