@@ -1,7 +1,7 @@
 """Networks with GRNF as first layer and as readout, next to GIN with sum pooling, on the same folds."""
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -11,32 +11,26 @@ from experiments.study import Table, over_folds
 from grnf import GRNFClassifier
 from grnf.datasets import load_folds
 from grnf.datasets.benchmarks import Fold
-from grnf.estimators.histograms import Counts, WLLabels
-from grnf.estimators.views import FeatureViews
 from grnf.io import read_tu
-from grnf.lifts import Degree, Propagate, Size, Standardize, Triangles
+from grnf.lifts import Degree, Propagate, Size, Standardize, Triangles, WeisfeilerLehman
 
 TITLE = "GRNF as first layer and as readout of networks"
 ABOUT = (
-    "Networks with the same output layers, trained with Adam. In each fold, the learning rate with its "
-    "weight decay and the epoch are those of the smallest validation loss. The frozen layer with lifts "
-    "reads the lifted graphs that GRNFClassifier reads. The vectors of its other views (counts, labels) "
-    "go past the layer to the output layers, and which of them do is chosen in the same way. This network "
-    "is then trained again for as many epochs on training and validation parts together, from which "
-    "GRNFClassifier learns too. Folds of ENZYMES are those of Errica et al. MUTAG and PTC_MR have ten "
+    "Four networks with the same output layers, trained with Adam. In each fold, the lifts (with or without "
+    "Weisfeiler-Lehman labels), the learning rate with its weight decay, and the epoch are those of the "
+    "smallest validation loss. Folds of ENZYMES are those of Errica et al. MUTAG and PTC_MR have ten "
     "stratified folds with a ninth of the training part for validation. The first folds of each set are "
-    "used. Vectors of frozen layers are computed once. Their seconds per epoch are those of an epoch in "
-    "which the layer computes them."
+    "used. GRNFClassifier learns from training and validation parts together. The number of features and "
+    "what there is to choose from were decided on validation parts of the first two folds of ENZYMES and the "
+    "first three of PTC_MR. Vectors of frozen layers are computed once. Their seconds per epoch are those of "
+    "an epoch in which the layer computes them."
 )
 PLACES = ("torch_networks",)
 
 SETS = {"MUTAG": 5, "PTC_MR": 3, "ENZYMES": 2}
 """Folds that are used."""
-PAIR, PAIR_FOLDS = ("lifted", "classifier"), 5
-"""Models that take little time, and their number of folds."""
 LIFTS = (Standardize(rounded=True), Degree(), Triangles(), Propagate(2), Size())
-VIEWS = ((), ("counts",), ("counts", "labels"))
-"""Views whose vectors may go past the frozen layer with lifts."""
+CHAINS = (LIFTS, (*LIFTS, WeisfeilerLehman(dim=16, random_state=0)))
 MODELS = {
     "GRNF": "GRNF, frozen",
     "lifted": "GRNF with lifts, frozen",
@@ -61,8 +55,8 @@ class Training:
 
 
 def settings(study):
-    chosen = {"lifts": [repr(lift) for lift in LIFTS], "views": VIEWS, "folds_of_pair": PAIR_FOLDS}
-    return {**asdict(training(study)), "folds": SETS, **chosen, "threads": 1}
+    lifts = [[repr(lift) for lift in chain] for chain in CHAINS]
+    return {**asdict(training(study)), "folds": SETS, "lifts": lifts, "threads": 1}
 
 
 def training(study):
@@ -77,19 +71,15 @@ def run(study):
         for graph, label in zip(graphs, data.y, strict=True):
             graph.x, graph.y = graph.x.float(), int(label)
         results[name] = {model: [] for model in (*MODELS, "classifier")}
-        for number, fold in enumerate(folds_of(name, data, study)[: max(count, PAIR_FOLDS)]):
+        for number, fold in enumerate(folds_of(name, data, study)[:count]):
             for model, found in results[name].items():
-                if number >= (PAIR_FOLDS if model in PAIR and not study.quick else count):
-                    continue
                 study.tell(f"{name}: fold {number + 1} of {count}, {model}")
                 what = {"experiment": "torch_networks", "set": name, "fold": number, "model": model}
-                what |= {"seed": study.seed, **settings(study), "folds": None, "folds_of_pair": None}
+                what |= {"seed": study.seed, **settings(study), "folds": None}  # more folds resume
 
                 def compute(model=model, fold=fold, data=data, graphs=graphs):
                     if model == "classifier":
                         return classified(data, fold, study.seed)
-                    if model == "lifted":
-                        return trained_on_views(graphs, data, fold, training(study), study.seed)
                     return trained(model, graphs, fold, training(study), study.seed)
 
                 found.append(study.cached(what, compute))
@@ -118,72 +108,18 @@ def classified(data, fold, seed):
 
 def trained(model, graphs, fold, t, seed):
     """Train a network on a fold with all settings; test the one with the smallest validation loss."""
-    found = []
-    for rate, decay in t.rates_and_decays:
-        result = trained_once(model, graphs, fold, t, seed, rate, decay)
-        found.append({**result, "learning_rate": rate, "weight_decay": decay})
-    return min(found, key=lambda one: one["loss"])
-
-
-def trained_on_views(graphs, data, fold, t, seed):
-    """Train output layers on frozen vectors of lifted graphs, and views that the validation part chooses."""
-    import torch
-    from torch_geometric.data import Batch
-
     from grnf.nn import LiftTransform
 
-    transform = LiftTransform(*LIFTS).fit([graphs[i] for i in fold.train])
-    lifted = [transform(graph.clone()) for graph in graphs]
-    layer = made("GRNF", lifted[0], 1 + max(data.y), t, seed).grnf
-    torch.set_num_threads(1)
-    with torch.no_grad():
-        layer(lifted[0])  # compiles
-        start = time.process_time()
-        vectors = {"map": layer(Batch.from_data_list(lifted)).numpy()}
-    per_epoch = (time.process_time() - start) * len(fold.train) / len(graphs)
-    views = FeatureViews(views={"counts": Counts(), "labels": WLLabels()})
-    vectors |= views.fit(data.raw.take(fold.train)).transform_views(data.raw)
     found = []
-    for names in VIEWS:
-        X = np.hstack([vectors[name] for name in ("map", *names)])
+    for chain in CHAINS if model == "lifted" else ((),):
+        lifted = graphs
+        if chain:
+            transform = LiftTransform(*chain).fit([graphs[i] for i in fold.train])
+            lifted = [transform(graph.clone()) for graph in graphs]
         for rate, decay in t.rates_and_decays:
-            own = {"learning_rate": rate, "weight_decay": decay, "views": names}
-            losses, _, seconds = trained_head(X, data.y, fold.train, fold.validation, t, seed, rate, decay)
-            best = int(np.argmin(losses))
-            found.append(({**own, "loss": losses[best], "epochs": best + 1}, X, seconds))
-    chosen, X, seconds = min(found, key=lambda one: one[0]["loss"])
-    known, epochs = np.concatenate([fold.train, fold.validation]), chosen["epochs"]
-    settings = replace(t, max_epochs=epochs, patience=epochs)  # the test part decides nothing
-    rate, decay = chosen["learning_rate"], chosen["weight_decay"]
-    _, accuracy, _ = trained_head(X, data.y, known, fold.test, settings, seed, rate, decay)
-    return {**chosen, "test": accuracy, "seconds_per_epoch": per_epoch + seconds}
-
-
-def trained_head(X, y, train, other, t, seed, rate, decay):
-    """Train output layers. Return losses on other rows by epoch, final accuracy, seconds per epoch."""
-    import torch
-    from torch_geometric.nn import MLP
-
-    X = torch.tensor(X[:, np.ptp(X[train], axis=0) > 0], dtype=torch.float32)
-    y, loss_of, losses = torch.tensor(y), torch.nn.functional.cross_entropy, []
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        norm = torch.nn.BatchNorm1d(X.shape[1], eps=1e-8)
-        mlp = MLP([X.shape[1], t.hidden, 1 + int(y.max())], dropout=t.dropout, norm=None)
-        head = torch.nn.Sequential(norm, mlp)
-        optimizer, start = torch.optim.Adam(head.parameters(), rate, weight_decay=decay), time.process_time()
-        while len(losses) < t.max_epochs and len(losses) - 1 - np.argmin(losses or [0]) < t.patience:
-            head.train()
-            for some in torch.from_numpy(train)[torch.randperm(len(train))].split(t.batch_size):
-                optimizer.zero_grad()
-                loss_of(head(X[some]), y[some]).backward()
-                optimizer.step()
-            head.eval()
-            with torch.no_grad():
-                outputs = head(X[other])
-            losses.append(loss_of(outputs, y[other]).item())
-    accuracy = (outputs.argmax(1) == y[other]).double().mean().item()
-    return losses, accuracy, (time.process_time() - start) / len(losses)
+            result = trained_once(model, lifted, fold, t, seed, rate, decay)
+            found.append({**result, "learning_rate": rate, "weight_decay": decay, "lifts": len(chain)})
+    return min(found, key=lambda one: one["loss"])
 
 
 def trained_once(model, graphs, fold, t, seed, rate, decay):
@@ -214,7 +150,7 @@ def trained_once(model, graphs, fold, t, seed, rate, decay):
             return Batch.from_data_list([parts["train"][i] for i in some])
 
         seconds, batch_of = [epoch(graphs_of)], graphs_of
-        frozen = model == "GRNF"
+        frozen = model in ("GRNF", "lifted")
         if frozen:  # the same vectors in all epochs
             with torch.no_grad():
                 inputs = {part: network.grnf(batch) for part, batch in inputs.items()}
@@ -244,7 +180,7 @@ def made(model, graph, n_classes, t, seed):
     from grnf.nn import GRNFAggregation, GRNFEncoder
 
     n_in, edge_dim = graph.x.shape[1], None if graph.edge_attr is None else graph.edge_attr.shape[1]
-    if model == "GRNF":
+    if model in ("GRNF", "lifted"):
         given = {"n_features": t.features, "edge_dim": edge_dim, "dropout": t.dropout, "random_state": seed}
         return GRNFEncoder(n_in, t.hidden, n_classes, **given)
 
@@ -271,23 +207,18 @@ def made(model, graph, n_classes, t, seed):
 
 
 def tables(results):
-    """Accuracy and seconds per epoch of each network, and the pair that shares more folds."""
-    titles = {**MODELS, "classifier": "`GRNFClassifier`"}
+    """Accuracy and seconds per epoch of each network."""
     header = ["", *(f"{name} (folds: {len(found['sum'])})" for name, found in results.items())]
     accuracies, seconds = [], []
-    for model, title in titles.items():
-        cells = [_accuracy(found[model][: len(found["sum"])]) for found in results.values()]
-        accuracies.append([title, *cells])
+    for model, title in {**MODELS, "classifier": "`GRNFClassifier`"}.items():
+        accuracies.append([title, *(_accuracy(found[model]) for found in results.values())])
         if model in MODELS:
             each = [
                 np.mean([fold["seconds_per_epoch"] for fold in found[model]]) for found in results.values()
             ]
             seconds.append([title, *(f"{one:.2f}" for one in each)])
-    shared = ["", *(f"{name} (folds: {len(found['lifted'])})" for name, found in results.items())]
-    pair = [[titles[model], *(_accuracy(found[model]) for found in results.values())] for model in PAIR]
     return [
         Table("Test accuracy in percent, mean ± standard deviation over folds", header, accuracies),
-        Table("Test accuracy in percent on more folds", shared, pair),
         Table("CPU seconds per training epoch", ["", *results], seconds),
     ]
 
