@@ -10,12 +10,11 @@ import pytest
 from grnf import CostWarning, Graph, GraphBatch
 from grnf.activations import ACTIVATIONS
 from grnf.engine import Schedule, costs
-from grnf.engine.costs import count_distinct, estimated_terms
+from grnf.engine.costs import estimated_terms
 from grnf.engine.plan import Engine
-from grnf.engine.schedule import COEFFICIENT_BYTES, LONG_RUN, Piece
-from grnf.engine.statistics import grouped, neighbors, statistics
+from grnf.engine.schedule import COEFFICIENT_BYTES, LONG_RUN
+from grnf.engine.statistics import grouped, neighbors
 from grnf.engine.tuple_types import list_types
-from grnf.engine.twins import twins
 from grnf.law import ParameterLaw
 from random_graphs import complete, star
 
@@ -111,7 +110,7 @@ def counted_terms(batch, B, linear):
     engine = Engine(ACTIVATIONS["relu" if linear else "tanh"], "indicator", True, True, np.float64)
     total = 0.0
     for piece in Schedule().pieces(batch):
-        s = statistics(engine._graphs(batch, Piece(piece.members, piece.directed)), piece.directed)
+        s = engine.statistics(batch, piece)
         if B > 2:
             *_, of = engine._classes(s, neighbors(s), twins=True)
             terms, _ = engine._tuples(B, s)
@@ -141,18 +140,6 @@ def test_estimates_follow_what_the_plan_does(name, B, linear):
     assert estimated <= estimated_terms(batch, B, linear, sampled=0) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("name", SETS)
-def test_classes_are_counted_as_the_kernels_do(name):
-    batch = GraphBatch.from_graphs(SETS[name]())
-    engine = Engine(ACTIVATIONS["relu"], "indicator", True, True, np.float64)
-    for piece in Schedule().pieces(batch):
-        s = statistics(engine._graphs(batch, piece), piece.directed)
-        few = batch.take(piece.members)
-        found = count_distinct(few)
-        np.testing.assert_array_equal(found.classes, np.diff(grouped(s, engine._bits).node_ptr))
-        np.testing.assert_array_equal(found.twins, np.diff(twins(s, neighbors(s)).node_ptr))
-
-
 def test_no_false_alarm_where_nodes_are_alike():
     """By nodes alone these would take 20 minutes and more; they take seconds."""
     law = ParameterLaw({3: 1.0})
@@ -174,7 +161,7 @@ def test_no_false_alarm_where_nodes_are_alike():
 def test_an_estimate_costs_next_to_nothing():
     batch = GraphBatch.from_graphs(random_graphs(2000, 30, 0.1))
     estimated_terms(batch, 3, False)
-    start = time.perf_counter()
+    start = time.process_time()
     for B in (1, 2, 3):
         estimated_terms(batch, B, False)
-    assert time.perf_counter() - start < 0.2
+    assert time.process_time() - start < 0.2

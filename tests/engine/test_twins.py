@@ -7,7 +7,7 @@ from test_definition import assert_engine_is_definition
 from grnf import Graph, GraphBatch
 from grnf.activations import ACTIVATIONS
 from grnf.engine import Engine, Piece
-from grnf.engine.statistics import neighbors, statistics
+from grnf.engine.statistics import neighbors
 from grnf.engine.twins import twins
 from grnf.law import ParameterLaw
 from random_graphs import cycle
@@ -16,9 +16,7 @@ from random_graphs import cycle
 def classes_of(graph):
     batch = GraphBatch.from_graphs([graph])
     piece = Piece(np.array([0]), graph.directed)
-    s = statistics(
-        Engine(ACTIVATIONS["relu"], "indicator", True, True, np.float64)._graphs(batch, piece), piece.directed
-    )
+    s = Engine(ACTIVATIONS["relu"], "indicator", True, True, np.float64).statistics(batch, piece)
     return sorted(twins(s, neighbors(s)).node_weight.astype(int).tolist())
 
 

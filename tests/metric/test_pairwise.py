@@ -1,9 +1,6 @@
-import time
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from threadpoolctl import threadpool_limits
 
 from grnf.metric import (
     distances_from_kernel,
@@ -85,20 +82,6 @@ def test_rows_of_nan_stay_nan():
     assert np.isnan(pairwise_distances(Z[3:4], Z)).all()
 
 
-@pytest.mark.parametrize("kind", ["copies", "near"])
-def test_near_vectors_take_no_longer_than_others(kind):
-    generator = np.random.default_rng(0)
-    near, distinct = clusters(kind, generator, n=2000), generator.normal(size=(2000, 30))
-
-    def seconds(Z):
-        start = time.perf_counter()
-        pairwise_distances(Z)
-        return time.perf_counter() - start
-
-    with threadpool_limits(1):
-        assert min(seconds(near) for _ in range(3)) < 5 * min(seconds(distinct) for _ in range(3))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_near_vectors_are_not_treated_one_by_one(kind, monkeypatch):
     """Rounds of differences are as many as clusters, not as pairs."""
@@ -140,7 +123,7 @@ def test_results_can_go_to_a_memory_map(vectors, tmp_path):
     ("call", "message"),
     [
         (lambda: pairwise_distances([1.0, 2.0]), "Z1 must be vectors"),
-        (lambda: pairwise_distances(np.ones((2, 3)), np.ones((2, 4))), "length 3 and Z2 of length 4"),
+        (lambda: pairwise_distances(np.ones((2, 3)), np.ones((2, 4))), "length 3 and 4"),
         (lambda: pairwise_kernels(np.ones((2, 3)), out=np.ones((3, 3))), r"out must have shape \(2, 2\)"),
         (lambda: distances_from_kernel(np.ones((2, 3))), "square Gram matrix"),
     ],

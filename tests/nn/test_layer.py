@@ -4,15 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
-from grnf import GRNF, Graph, GraphBatch
+from grnf import GRNF, Graph
 from grnf.activations import ACTIVATIONS
-from grnf.engine import costs
-from grnf.features import psi_of_graph
 from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
 from optional import require, to_pyg
-from random_graphs import graphs, random_graph
 
 torch = require("torch")
 data = require("torch_geometric.data")
@@ -60,25 +56,6 @@ def test_all_activations_and_tensors(hidden_activation, adjacency_channel):
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
-@given(graphs(max_nodes=5))
-@settings(max_examples=40)
-def test_the_definition(graph):
-    law = ParameterLaw(ORDERS, hidden_channels=2)
-    layer = GRNFLayer(
-        graph.node_width,
-        6,
-        graph.edge_width,
-        orders=law,
-        hidden_channels=2,
-        random_state=3,
-        center=False,
-        dtype=torch.float64,
-    )
-    draw = law.sample(6, channels=GraphBatch.from_graphs([graph]).channels().all, seed=3)
-    expected = psi_of_graph(graph, draw, normalize=True) / np.sqrt(6)
-    np.testing.assert_allclose(layer(to_pyg(graph))[0].numpy(), expected, rtol=1e-10, atol=1e-10)
-
-
 @pytest.mark.parametrize(("k", "heads", "basis", "hidden_activation"), covering_design((4,)))
 def test_layer_is_engine_in_double_precision(k, heads, basis, hidden_activation):
     """The same loops: equal to the last digits for every order, activation, basis and number of heads."""
@@ -110,17 +87,6 @@ def test_weighted_and_bounded_order_maps():
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
-@given(graphs(max_nodes=6))
-@settings(max_examples=40)
-def test_permuted_nodes_change_nothing(graph):
-    layer = GRNFLayer(
-        graph.node_width, 8, graph.edge_width, orders=ORDERS, random_state=0, dtype=torch.float64
-    )
-    order = np.random.default_rng(0).permutation(graph.n_nodes)
-    z, again = layer(to_pyg(graph)), layer(to_pyg(graph.permuted(order)))
-    torch.testing.assert_close(again, z, rtol=1e-12, atol=1e-12)
-
-
 def test_a_row_does_not_depend_on_its_company():
     graphs = some_graphs(2, 1)
     layer = GRNFLayer(2, 8, 1, orders=ORDERS, random_state=0, dtype=torch.float64)
@@ -130,22 +96,6 @@ def test_a_row_does_not_depend_on_its_company():
     order = np.random.default_rng(0).permutation(len(graphs))
     mixed = layer(batch_of([graphs[i] for i in order]))
     torch.testing.assert_close(mixed, together[torch.from_numpy(order)], rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("hidden_activation", ["relu", "ramp"])
-def test_large_graphs_are_sorted(hidden_activation):
-    """Around the size from which rows are sorted, beside small graphs."""
-    generator = np.random.default_rng(0)
-    graphs = [
-        random_graph(generator, n, 1, 1, n % 2 == 0, density=8 / n)
-        for n in (costs.SORTED_FROM - 1, 4, costs.SORTED_FROM, 1500)
-    ]
-    found, expected = both(graphs, 1, 1, hidden_activation=hidden_activation, orders={2: 1.0})
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
-    found, expected = both(
-        graphs, 1, 1, hidden_activation=hidden_activation, orders={2: 1.0}, dtype="float32"
-    )
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
 def test_edge_weights_come_before_other_attributes():

@@ -22,6 +22,7 @@ from functools import lru_cache
 import numpy as np
 
 from grnf.basis.partitions import Partition, n_slots, positions, set_partitions
+from grnf.errors import invalid
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["BASES", "SlotMap", "check_basis", "slot_map", "slot_statistics"]
@@ -51,12 +52,8 @@ def slot_statistics(n: int) -> list[tuple[str, int, int]]:
 class SlotMap:
     """The linear map from theta_F to the coefficients of the slot form, on the tuples of a partition.
 
-    Parameters
-    ----------
-    columns : array of int, shape (n_columns,)
-        The positions in Gamma(k + 2) of the theta that contribute.
-    matrices : array, shape (3, B^2 + 2B + 2, n_columns)
-        Coefficient of u^0, u^1, u^2, of each statistic, in each of those theta.
+    `columns` are the positions in Gamma(k + 2) of the theta that contribute, `matrices`, of shape
+    (3, B^2 + 2B + 2, columns), the coefficients of u^0, u^1, u^2, of each statistic, in each of them.
     """
 
     columns: IntArray
@@ -67,14 +64,10 @@ class SlotMap:
 def slot_map(pi: Partition, basis: str) -> SlotMap:
     """Return the linear map theta_F -> (alpha, beta, c) on the tuples that comply with pi.
 
-    Parameters
-    ----------
-    pi : partition of the k output indices
-    basis : "indicator" or "overlapping"
-        In the paper's indicator basis a free index runs over the nodes not in the tuple, and E_gamma
-        contributes on the tuples that comply with its restriction to the output. In the overlapping basis
-        (Maron et al. 2019, and the authors' code) free indices run over all nodes, and E_gamma contributes
-        wherever the equalities that it asks for hold.
+    In the paper's indicator basis a free index runs over the nodes not in the tuple, and E_gamma contributes
+    on the tuples that comply with its restriction to the output. In the overlapping basis (Maron et al. 2019,
+    and the authors' code) free indices run over all nodes, and E_gamma contributes wherever the equalities
+    that it asks for hold.
 
     Examples
     --------
@@ -108,7 +101,7 @@ def slot_map(pi: Partition, basis: str) -> SlotMap:
 def check_basis(basis: str) -> None:
     """Raise a ValueError unless the basis is one of `BASES`."""
     if basis not in BASES:
-        raise ValueError(f"basis must be one of {', '.join(map(repr, BASES))}, got {basis!r}")
+        raise invalid("basis", f"be one of {', '.join(map(repr, BASES))}", repr(basis))
 
 
 def _candidates(pi: Partition, basis: str) -> Iterator[tuple[int, Partition]]:

@@ -12,7 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf.basis.partitions import stirling
-from grnf.graphs import Codes, GraphBatch
+from grnf.engine.statistics import grouped, neighbors, source_of, statistics
+from grnf.engine.twins import twins
+from grnf.graphs import GraphBatch
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -121,15 +123,17 @@ def estimated_terms(batch: GraphBatch, B: int, linear: bool, sampled: int = SAMP
     Equal nodes are counted in some graphs, picked in proportion to what they cost without equal nodes. If
     none is looked at, all nodes count as different.
     """
-    return _estimated(batch, sampled, lambda some, alike: _terms(B, alike, some, linear))
+    return _estimated(batch, B, sampled, lambda some, alike: _terms(B, alike, some, linear))
 
 
 def estimated_steps(batch: GraphBatch, B: int, linear: bool, sampled: int = SAMPLED_GRAPHS) -> float:
     """Return how many steps it takes to count types of tuples if that is done, whatever the channels."""
-    return _estimated(batch, sampled, lambda some, alike: _steps(B, alike, some, linear))
+    return _estimated(batch, B, sampled, lambda some, alike: _steps(B, alike, some, linear))
 
 
-def _estimated(batch: GraphBatch, sampled: int, cost: Callable[[GraphBatch, Distinct], FloatArray]) -> float:
+def _estimated(
+    batch: GraphBatch, B: int, sampled: int, cost: Callable[[GraphBatch, Distinct], FloatArray]
+) -> float:
     n, edges = batch.sizes.astype(float), np.diff(batch.edge_ptr)
     most = cost(batch, Distinct(n, n, 2.0 * edges))
     total = float(most.sum())
@@ -138,7 +142,7 @@ def _estimated(batch: GraphBatch, sampled: int, cost: Callable[[GraphBatch, Dist
     places = total * (np.arange(sampled) + 0.5) / sampled
     picked, times = np.unique(np.searchsorted(np.cumsum(most), places), return_counts=True)
     some = batch.take(picked)
-    shares = cost(some, count_distinct(some)) / most[picked]
+    shares = cost(some, count_distinct(some, B)) / most[picked]
     return total * float(np.average(shares, weights=times))
 
 
@@ -182,14 +186,8 @@ def estimated_types(B: int, alike: Distinct) -> FloatArray:
 class Distinct(NamedTuple):
     """How many different things each graph has.
 
-    Parameters
-    ----------
-    classes : array, shape (n_graphs,)
-        Nodes that have different statistics.
-    twins : array
-        Nodes that cannot be swapped with an earlier one.
-    pairs : array
-        Edges whose ends have different statistics or whose values differ, both ways round.
+    `classes`: nodes with different statistics. `twins`: nodes that cannot be swapped with an earlier one.
+    `pairs`: edges whose ends have different statistics or whose values differ, both ways round.
     """
 
     classes: FloatArray
@@ -197,53 +195,18 @@ class Distinct(NamedTuple):
     pairs: FloatArray
 
 
-def count_distinct(batch: GraphBatch) -> Distinct:
-    """Count in each graph what is different.
-
-    By one number for each node, made of all that must be equal: rounding aside, others are equal by chance.
-    """
-    owner = np.repeat(np.arange(len(batch)), batch.sizes)
-    of_edge = np.repeat(np.arange(len(batch)), np.diff(batch.edge_ptr))
-    i, j = (batch.edges + batch.node_ptr[of_edge, np.newaxis]).T
-    back = np.where(batch.directed[of_edge], math.sqrt(3), 1.0)  # what an arc counts at its end
-    value = 1 + batch.edge_attr @ np.sqrt(2.0 + np.arange(batch.edge_width)) + _of_codes(batch.edge_codes)
-
-    def of_neighbors(x: FloatArray) -> FloatArray:
-        sums = np.bincount(i, value * x[j], len(owner)) + np.bincount(j, back * value * x[i], len(owner))
-        return np.asarray(sums)
-
-    key = batch.node_attr @ np.cbrt(2.0 + np.arange(batch.node_width)) + _of_codes(batch.node_codes)
-    key += math.pi * of_neighbors(np.ones(len(owner))) + np.bincount(i[i == j], value[i == j], len(owner))
-    classes = _n_different(owner, key, len(batch))
-    there, again = (
-        value + math.e * key[i] + math.sqrt(5) * key[j],
-        value + math.e * key[j] + math.sqrt(5) * key[i],
-    )
-    apart = i != j
-    pairs = np.concatenate([there[apart], (back * again)[apart]])
-    pairs_of = np.tile(of_edge[apart], 2)
-    names = _names(len(owner))
-    key = key + of_neighbors(names)
-    # twins that are not joined have equal neighbors. Twins that are, once each is among its own
-    loose, joined = _n_different(owner, key, len(batch)), _n_different(owner, key + names, len(batch))
-    twins = np.asarray(loose + joined - batch.sizes)
-    return Distinct(classes, twins, _n_different(pairs_of, pairs, len(batch)))
-
-
-def _names(count: int) -> FloatArray:
-    """Return numbers that differ, and whose sums differ."""
-    return np.asarray(np.modf(np.sin(1.0 + np.arange(count)) * 1e4)[0])
-
-
-def _of_codes(codes: Codes) -> FloatArray:
-    """Return a number for the categories of each item."""
-    return np.append(_names(len(codes.keys)), 0.0)[codes.values].sum(axis=1)  # type: ignore[no-any-return]
-
-
-def _n_different(owner: IntArray, key: FloatArray, count: int) -> FloatArray:
-    """Return for each owner how many of its keys differ."""
-    key = np.round(key / max(float(np.abs(key).max(initial=0.0)), 1e-300), 11)
-    order = np.lexsort((key, owner))
-    first = np.ones(len(key), dtype=np.bool_)
-    first[1:] = (np.diff(owner[order]) != 0) | (np.diff(key[order]) != 0)
-    return np.bincount(owner[order][first], minlength=count).astype(float)
+def count_distinct(batch: GraphBatch, B: int) -> Distinct:
+    """Count in each graph what is different. Twins are looked for only if B > 2."""
+    found = Distinct(*np.zeros((3, len(batch))))
+    for directed in (False, True):
+        (members,) = np.nonzero(batch.directed == directed)
+        if not len(members):
+            continue
+        s = statistics(source_of(batch, members, True, np.float32), directed)
+        few = grouped(s, np.empty(1, np.uint32))
+        alike = np.append(0, np.cumsum(few.pair_nodes[:, 0] == few.pair_nodes[:, 1]))  # met once both ways
+        found.classes[members] = np.diff(few.node_ptr)
+        found.pairs[members] = 2 * np.diff(few.pair_ptr) - np.diff(alike[few.pair_ptr])
+        if B > 2:
+            found.twins[members] = np.diff(twins(s, neighbors(s)).node_ptr)
+    return found

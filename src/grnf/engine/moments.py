@@ -26,7 +26,7 @@ from grnf.basis.partitions import Partition, n_slots
 from grnf.basis.slot_form import slot_map, slot_statistics
 from grnf.engine.plan import Engine
 from grnf.engine.schedule import Piece
-from grnf.engine.statistics import Neighbors, Statistics, folded, neighbors, statistics
+from grnf.engine.statistics import Neighbors, Statistics, folded, neighbors
 from grnf.engine.tuple_types import list_types
 from grnf.errors import OrderTooLargeError
 from grnf.graphs import GraphBatch
@@ -57,24 +57,13 @@ A0, A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12 = ARCSINE
 
 
 class GraphTypes(NamedTuple):
-    """The types of the tuples of B nodes of a graph.
+    """The types of the tuples of B nodes of a graph of `size` nodes.
 
-    Parameters
-    ----------
-    size : int
-        Number of nodes.
-    nodes : array, shape (n_classes, F_x + 3 F_e)
-        [x | D | R | C] of each class of equal nodes.
-    values : array, shape (n_values + 1, 2 F_e)
-        [A_ij | A_ji] of each value of an edge. The first row is 0, for pairs without an edge.
-    totals : array, shape (F_x + 2 F_e,)
-        [sum x | sum D | sum R].
-    types : array of int, shape (n_types, B + B (B - 1) / 2)
-        The class of each slot, then the value of each pair of slots p < q.
-    counts : array, shape (n_types,)
-        Ordered tuples of distinct nodes of each type.
-    orbits : array, shape (n_types,)
-        0, or for one representative of the types that are permutations of each other, their number.
+    `nodes` has a row [x | D | R | C] for each class of equal nodes, `values` a row [A_ij | A_ji] for each
+    value of an edge, the first 0 for pairs without one, `totals` is [sum x | sum D | sum R]. A row of `types`
+    is the class of each slot, then the value of each pair of slots p < q, and `counts` the ordered tuples of
+    distinct nodes of that type. `orbits` is 0, or for one of the types that are permutations of each other
+    their number.
     """
 
     size: int
@@ -87,14 +76,17 @@ class GraphTypes(NamedTuple):
 
 
 def graph_types(
-    engine: Engine, batch: GraphBatch, B: int, max_types: int = MOST_TYPES
+    engine: Engine, batch: GraphBatch, B: int, max_types: int = MOST_TYPES, orbits: bool = True
 ) -> Iterator[tuple[int, GraphTypes]]:
-    """Yield the types of tuples of B nodes of each graph of a batch, with the position of the graph."""
+    """Yield the types of tuples of B nodes of each graph, with the position of the graph.
+
+    Without `orbits` they are not looked for, and all are 1.
+    """
     for directed in (False, True):
         (members,) = np.nonzero(batch.directed == directed)
         for start in range(0, len(members), 512):
             piece = Piece(members[start : start + 512], directed)
-            s = folded(statistics(engine._graphs(batch, piece), directed))
+            s = folded(engine.statistics(batch, piece))
             near = neighbors(s)
             _, classes, beside, of = engine._classes(s, near, twins=True)
             first = 0
@@ -111,14 +103,17 @@ def graph_types(
                     own = slice(lists.ptr[item], lists.ptr[item + 1])
                     symbols = lists.symbols[lists.symbol_ptr[item] : lists.symbol_ptr[item + 1]]
                     types = _decoded(B, lists.bits[item], lists.prefix[own], symbols[lists.last[own]])
-                    yield int(piece.members[g]), _gathered(s, classes, beside, g, types, lists.counts[own])
+                    yield (
+                        int(piece.members[g]),
+                        _gathered(s, classes, beside, g, types, lists.counts[own], orbits),
+                    )
                 first += len(lists.done)
             for g in range(len(piece.members) if B == 1 else 0):
                 own = slice(of.node_ptr[g], of.node_ptr[g + 1])
                 n_classes = int(of.n_classes[g])
                 counts = np.bincount(of.classes[own], weights=of.size[own], minlength=n_classes)
                 types = np.arange(n_classes)[:, np.newaxis]
-                yield int(piece.members[g]), _gathered(s, classes, beside, g, types, counts)
+                yield int(piece.members[g]), _gathered(s, classes, beside, g, types, counts, False)
 
 
 def _decoded(B: int, bits: IntArray, prefix: IntArray, symbols: IntArray) -> IntArray:
@@ -137,7 +132,13 @@ def _decoded(B: int, bits: IntArray, prefix: IntArray, symbols: IntArray) -> Int
 
 
 def _gathered(
-    s: Statistics, classes: Statistics, near: Neighbors, g: int, types: IntArray, counts: IntArray
+    s: Statistics,
+    classes: Statistics,
+    near: Neighbors,
+    g: int,
+    types: IntArray,
+    counts: IntArray,
+    orbits: bool,
 ) -> GraphTypes:
     nodes = classes.nodes[classes.node_ptr[g] : classes.node_ptr[g + 1]]
     values = near.values[near.value_ptr[g] : near.value_ptr[g + 1]]
@@ -145,9 +146,9 @@ def _gathered(
     if not s.directed:
         nodes, values = np.hstack([nodes, nodes[:, nodes.shape[1] - F :]]), np.hstack([values, values])
     values = np.vstack([np.zeros((1, 2 * F)), values])
-    orbits = _orbits(types, values)
+    sizes = _orbits(types, values) if orbits else np.ones(len(types))
     return GraphTypes(
-        int(s.sizes[g]), nodes, values, s.totals[g], types, np.asarray(counts, np.float64), orbits
+        int(s.sizes[g]), nodes, values, s.totals[g], types, np.asarray(counts, np.float64), sizes
     )
 
 
@@ -396,14 +397,8 @@ def second_moments(
 ) -> FloatArray:
     """Return sum_vv' E[rho(t(v)) rho(t(v'))] of pairs of graphs, for one partition and one hidden channel.
 
-    Parameters
-    ----------
-    rows, columns : sequences of GraphTypes
-        Without columns, all pairs of rows.
-    node_width : int
-        Channels of nodes, which come first in the statistics.
-    form, moments, variance, normalize
-        The partition, the activation, the variance of theta, and whether sums are means.
+    Without columns, of all pairs of rows. `node_width`: channels of nodes, which come first in the
+    statistics. `form`: the partition, `variance`: that of theta.
     """
     others = rows if columns is None else columns
     out = np.zeros((len(rows), len(others)))

@@ -41,13 +41,13 @@ from grnf.engine.sorted_tuple_sums import sorted_tuple_sums
 from grnf.engine.statistics import (
     VALUES_SEARCHED,
     Neighbors,
-    Source,
     Statistics,
     attribute_gradients,
     class_numbers,
     folded,
     grouped,
     neighbors,
+    source_of,
     statistics,
 )
 from grnf.engine.triple_types import Members
@@ -55,7 +55,7 @@ from grnf.engine.tuple_sums import tuple_sum_gradients, tuple_sums
 from grnf.engine.tuple_types import list_types
 from grnf.engine.twins import twins as group_twins
 from grnf.engine.type_sums import type_sum_gradients, type_sums
-from grnf.graphs import GraphBatch, edge_channels
+from grnf.graphs import GraphBatch
 from grnf.law.parameters import Draw, OrderDraw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
@@ -121,7 +121,7 @@ class Engine(NamedTuple):
 
     def prepare(self, batch: GraphBatch, piece: Piece) -> Prepared:
         """Compute the statistics of a piece."""
-        s = folded(statistics(self._graphs(batch, piece), piece.directed))
+        s = folded(self.statistics(batch, piece))
         few = grouped(s, self._bits) if self.group and self.activation.code is not None else s
         return Prepared(s, few, self.linear & (np.diff(few.node_ptr) >= costs.SORTED_FROM))
 
@@ -176,7 +176,7 @@ class Engine(NamedTuple):
             of = prepared or self.prepare(batch, piece)
             s, few = of.rows, of.few if group else of.rows
         else:
-            s = few = statistics(self._graphs(batch, piece), piece.directed)
+            s = few = self.statistics(batch, piece)
         near = of.near if searched and few is of.few and not of.large.any() else neighbors(few, searched)
         given, scale = channels_of(s.directed), self._scale(s.sizes)
         d = few.nodes, near.values, few.totals
@@ -213,22 +213,10 @@ class Engine(NamedTuple):
         """Array of length 1 if the kernels group equal nodes, else of length 0."""
         return np.empty(1 if self.group else 0, np.uint32 if self.dtype == np.float32 else np.uint64)
 
-    def _graphs(self, batch: GraphBatch, piece: Piece) -> Source:
-        width = batch.edge_width + batch.edge_codes.values.shape[1]
-        return Source(
-            piece.members,
-            batch.node_ptr,
-            batch.node_attr,
-            batch.edge_ptr,
-            np.ascontiguousarray(batch.edges),
-            batch.edge_attr,
-            batch.node_codes.values,
-            batch.edge_codes.values,
-            len(batch.node_codes.keys),
-            len(batch.edge_codes.keys),
-            edge_channels(width, self.adjacency_channel) - width,
-            np.empty(0, self.dtype),
-        )
+    def statistics(self, batch: GraphBatch, piece: Piece) -> Statistics:
+        """Return the statistics of the graphs of a piece."""
+        given = source_of(batch, piece.members, self.adjacency_channel, self.dtype)
+        return statistics(given, piece.directed)
 
     def _scale(self, sizes: IntArray) -> FloatArray:
         return 1.0 / np.maximum(sizes, 1) if self.normalize else np.ones(len(sizes))

@@ -31,9 +31,6 @@ __all__ = [
 TILE = 1024
 """Hidden channels that U_1 and U_2 treat at once."""
 
-TRIPLES_TILE = 256
-"""Hidden channels that U_3 treats at once, if its table of pairs of nodes fits the cache."""
-
 TYPES_TILE = 4096
 """Hidden channels treated at once if types of tuples are counted and their rows fit the cache."""
 
@@ -104,15 +101,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Schedule:
-    """How much memory and how many threads there are, and how work is cut to fit them.
-
-    Parameters
-    ----------
-    max_memory : int
-        Bytes that may be used in addition to the graphs and their vectors.
-    n_jobs : int, optional
-        Threads, as in joblib.
-    """
+    """How work is cut. `max_memory`: bytes in addition to graphs and vectors. `n_jobs`: as in joblib."""
 
     max_memory: int = 2**30
     n_jobs: int | None = None
@@ -174,16 +163,8 @@ class Schedule:
     ) -> list[tuple[int, int]]:
         """Cut the hidden draws into chunks (start, size), so that all that goes with one fits the memory.
 
-        Parameters
-        ----------
-        law, n_hidden, seed, channels, heads
-            What is drawn, and how often.
-        n_graphs : int
-            Graphs whose sums are held.
-        keep_hidden : bool
-            Whether the hidden sums of all graphs are held, and not only those of a piece.
-        at_least : int
-            Smallest number of chunks, one for each worker, if there are enough features.
+        `n_graphs`: graphs whose sums are held, with `keep_hidden` the hidden sums of all of them and not only
+        those of a piece. `at_least`: smallest number of chunks, one for each worker.
         """
         sample = law.orders_of(min(n_hidden, 1024), seed=seed)
         width = math.ceil(law.hidden_channels * np.mean([bell(int(k)) for k in sample]))

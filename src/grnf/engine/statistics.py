@@ -7,7 +7,7 @@ graphs R = C and A_ij = A_ji, so the second copy is left out. Nodes with equal r
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from grnf._utils.arrays import ragged_indices
 from grnf._utils.jit import compiled, inner
 from grnf.engine.counting import counting_sort, integers_below
-from grnf.graphs import GraphBatch
+from grnf.graphs import GraphBatch, edge_channels
 from grnf.typing import BoolArray, FloatArray, IntArray, ShortArray
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "folded",
     "grouped",
     "neighbors",
+    "source_of",
     "statistics",
 ]
 
@@ -76,6 +77,25 @@ class Source(NamedTuple):
     edge_categories: int
     adjacency: int
     like: FloatArray
+
+
+def source_of(batch: GraphBatch, members: IntArray, adjacency_channel: bool, dtype: Any) -> Source:
+    """Return these graphs of a batch as the kernels take them."""
+    width = batch.edge_width + batch.edge_codes.values.shape[1]
+    return Source(
+        members,
+        batch.node_ptr,
+        batch.node_attr,
+        batch.edge_ptr,
+        np.ascontiguousarray(batch.edges),
+        batch.edge_attr,
+        batch.node_codes.values,
+        batch.edge_codes.values,
+        len(batch.node_codes.keys),
+        len(batch.edge_codes.keys),
+        edge_channels(width, adjacency_channel) - width,
+        np.empty(0, dtype),
+    )
 
 
 def statistics(of: Source, directed: bool) -> Statistics:

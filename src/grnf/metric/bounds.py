@@ -24,6 +24,7 @@ from scipy.stats import norm
 
 from grnf._utils.rules import Int, OneOf, Real, checked
 from grnf.activations import Activation, get_activation
+from grnf.errors import invalid
 from grnf.features import FeatureMap
 from grnf.law import OrderLaw
 
@@ -191,13 +192,11 @@ class _Rule:
         checked(quantity, "quantity", OneOf("distance", "kernel"))
         if variance is not None:
             if bound == "hoeffding":
-                raise ValueError("Hoeffding's bound knows no variance: use bound='chebyshev' or 'clt'")
+                raise invalid("bound", "be 'chebyshev' or 'clt' if the variance is given", repr(bound))
             variance = checked(variance, "variance", Real())
         if not rho.bounded and variance is None:
-            raise ValueError(
-                f"activation must be bounded, got {rho.name!r}, for which no bound holds for all graphs. "
-                "Use tanh, sigmoid or ramp, or give the variance of the terms with bound='chebyshev' or 'clt'"
-            )
+            cure = "Use tanh, sigmoid or ramp, or pass the variance and bound='chebyshev' or 'clt'"
+            raise invalid("activation", "be bounded", repr(rho.name), cure)
         self.bound = bound
         length = rho.spread**2 * (1.0 if quantity == "distance" else 1.25)
         paper = 16 * rho.largest**4 if quantity == "distance" else rho.spread**4

@@ -12,6 +12,7 @@ from scipy.stats import t
 
 from grnf._utils.rules import Int, OneOf, Real, checked
 from grnf.activations import Activation, get_activation
+from grnf.errors import invalid
 from grnf.metric.betting import betting_interval
 from grnf.typing import FloatArray
 
@@ -66,7 +67,7 @@ class _Estimate:
             radius = self._radius(high - low, delta, method)
             return max(mean - radius, low), min(mean + radius, high)
         if self.terms is None:
-            raise ValueError("the terms are not known, which the betting interval needs: use 'bernstein'")
+            raise invalid("method", "be 'bernstein' or 'clt' for an estimate without its terms", "'betting'")
         length = high - low
         ends = betting_interval((self.terms - low) / length, delta)
         return low + length * ends[0], low + length * ends[1]
@@ -77,10 +78,8 @@ class _Estimate:
         if method == "clt":
             return float(t.ppf(1 - delta / 2, n - 1)) * self.standard_error if n > 1 else math.inf
         if not math.isfinite(length):
-            raise ValueError(
-                "no bound of the terms is known (unbounded activation or importance weights), which "
-                f"the {method} interval needs: use method='clt' or give largest_term"
-            )
+            unbounded = "be 'clt' for terms without a bound (unbounded activation or importance weights)"
+            raise invalid("method", unbounded, repr(method), "Or pass largest_term")
         if method == "hoeffding":
             return length * math.sqrt(math.log(2 / delta) / (2 * n))
         if n < 2:
@@ -343,9 +342,9 @@ def kernel_estimate(
 def _pair(z1: npt.ArrayLike, z2: npt.ArrayLike, heads: int) -> tuple[FloatArray, FloatArray]:
     x, y = _vector(z1, "z1"), _vector(z2, "z2")
     if x.shape != y.shape:
-        raise ValueError(f"z1 and z2 must have equal lengths, got {len(x)} and {len(y)}")
+        raise invalid("z1 and z2", "have equal lengths", f"{len(x)} and {len(y)}")
     if len(x) % checked(heads, "heads", Int(1)):
-        raise ValueError(f"heads must divide the length {len(x)} of the vectors, got {heads}")
+        raise invalid("heads", f"divide the length {len(x)} of the vectors", str(heads))
     return x, y
 
 
@@ -390,7 +389,7 @@ def _vector(z: npt.ArrayLike, name: str) -> FloatArray:
     if array.ndim == 2 and len(array) == 1:
         array = array[0]
     if array.ndim != 1 or len(array) == 0:
-        raise ValueError(f"{name} must be the vector of a single graph, shape (M,), got shape {array.shape}")
+        raise invalid(name, "be the vector of a single graph, shape (M,)", f"shape {array.shape}")
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} holds NaN or infinity")
+        raise invalid(name, "hold finite numbers", "NaN or infinity")
     return array

@@ -21,6 +21,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ from grnf.engine.moments import (
     partition_groups,
     second_moments,
 )
-from grnf.errors import GraphError, OrderTooLargeError
+from grnf.errors import GraphError, OrderTooLargeError, invalid
 from grnf.features import FeatureMap
 from grnf.graphs import Graph, GraphBatch, check_graphs
 from grnf.law import OrderLaw, ParameterLaw
@@ -109,13 +110,13 @@ class ExactMetric:
         checked(self.max_order, "max_order", Int(1))
         if scales_of(self.law.coefficients) is None:
             name = type(self.law.coefficients).__name__
-            raise ValueError(f"coefficients must be Gaussian or ScaleMixture for a closed form, got {name}")
+            raise invalid("coefficients", "be Gaussian or ScaleMixture for a closed form", name)
         for role, rho in (("hidden_activation", self.hidden_activation), ("activation", self.activation)):
             if rho.name not in MOMENTS:
                 names = ", ".join(map(repr, MOMENTS))
-                raise ValueError(f"{role} must be one of {names} for a closed form, got {rho.name!r}")
+                raise invalid(role, f"be one of {names} for a closed form", repr(rho.name))
         if not self.orders:
-            raise ValueError(f"max_order must reach an order of {self.law.orders!r}, got {self.max_order}")
+            raise invalid("max_order", f"reach an order of {self.law.orders!r}", str(self.max_order))
 
     @classmethod
     def of_map(cls, of: FeatureMap, max_order: int = MAX_ORDER) -> ExactMetric:
@@ -166,7 +167,9 @@ class ExactMetric:
             total = total + weight * slope * np.maximum(c1[:, np.newaxis] + c2 - 2 * e, 0)
         return total
 
-    def types(self, batch: GraphBatch, B: int, with_null: bool = False) -> list[GraphTypes]:
+    def types(
+        self, batch: GraphBatch, B: int, with_null: bool = False, orbits: bool = True
+    ) -> list[GraphTypes]:
         """Return the types of tuples of B nodes of each graph, and of the null graph after them."""
         channels = batch.channels(self.adjacency_channel)
         width, n_nodes = len(channels.node) + 3 * len(channels.edge), int(batch.sizes.sum())
@@ -180,11 +183,11 @@ class ExactMetric:
         engine = Engine(
             self.hidden_activation, self.basis, self.normalize, self.adjacency_channel, np.float64
         )
-        types = dict(graph_types(engine, batch, B, self.max_types))
-        null = (
-            [types for _, types in graph_types(engine, batch.null(), B, self.max_types)] if with_null else []
-        )
-        return [*(types[g] for g in range(len(batch))), *null]
+        result = []
+        for graphs in (batch, batch.null())[: 1 + with_null]:
+            types = dict(graph_types(engine, graphs, B, self.max_types, orbits))
+            result += [types[g] for g in range(len(graphs))]
+        return result
 
     def _products(
         self, X: GraphBatch, Y: GraphBatch | None, with_null: bool = False
@@ -302,17 +305,7 @@ def exact_kernel(
 
 
 def exact_distances(
-    X: Sequence[Graph] | GraphBatch,
-    Y: Sequence[Graph] | GraphBatch | None = None,
-    *,
-    orders: OrderLaw | ParameterLaw | Mapping[int, float] | None = None,
-    hidden_channels: int = 4,
-    hidden_activation: str = "relu",
-    activation: str = "tanh",
-    basis: str = "indicator",
-    normalize: bool = True,
-    adjacency_channel: bool = True,
-    max_order: int = MAX_ORDER,
+    X: Sequence[Graph] | GraphBatch, Y: Sequence[Graph] | GraphBatch | None = None, **settings: Any
 ) -> FloatArray:
     """Compute the distance of all pairs of graphs without sampling.
 
@@ -322,13 +315,8 @@ def exact_distances(
     ----------
     X, Y : sequences of Graph, or GraphBatch
         Y defaults to X.
-    orders : dict or distribution of `grnf.law`, default={1: 2/3, 2: 1/3}
-    hidden_channels : int, default=4
-    hidden_activation, activation : "relu", "erf", "tanh", "sigmoid" or "identity"
-    basis : "indicator" or "overlapping", default="indicator"
-    normalize, adjacency_channel : bool, default=True
-    max_order : int, default=3
-        As in `exact_kernel`, like all settings.
+    **settings : optional
+        `orders`, `hidden_channels` and the other settings of `exact_kernel`.
 
     Returns
     -------
@@ -343,12 +331,10 @@ def exact_distances(
     0.0000
     0.0171
     """
-    metric = _metric(orders, hidden_channels, hidden_activation, activation, basis, normalize,
-                     adjacency_channel, max_order)  # fmt: skip
-    return np.sqrt(metric.squared_distances(*_batches(X, Y)))
+    return np.sqrt(_metric(**settings).squared_distances(*_batches(X, Y)))
 
 
-def exact_distance(g: Graph, h: Graph, **settings: object) -> DistanceEstimate:
+def exact_distance(g: Graph, h: Graph, **settings: Any) -> DistanceEstimate:
     """Compute the distance of two graphs without sampling.
 
     Parameters
@@ -368,23 +354,21 @@ def exact_distance(g: Graph, h: Graph, **settings: object) -> DistanceEstimate:
     >>> print(f"{exact_distance(path, star):.4f}")
     0.0339
     """
-    D = exact_distances([g], [h], **settings)  # type: ignore[arg-type]
+    D = exact_distances([g], [h], **settings)
     return DistanceEstimate(float(D[0, 0]) ** 2, 0.0, 1, math.inf, exact=True)
 
 
 def _metric(
-    orders: OrderLaw | ParameterLaw | Mapping[int, float] | None,
-    hidden_channels: int,
-    hidden_activation: str,
-    activation: str,
-    basis: str,
-    normalize: bool,
-    adjacency_channel: bool,
-    max_order: int,
+    orders: OrderLaw | ParameterLaw | Mapping[int, float] | None = None,
+    hidden_channels: int = 4,
+    hidden_activation: str = "relu",
+    activation: str = "tanh",
+    *same: Any,
+    **more: Any,
 ) -> ExactMetric:
     law = parameter_law({1: 2 / 3, 2: 1 / 3} if orders is None else orders, hidden_channels, "orders")
     rhos = get_activation(hidden_activation), get_activation(activation)
-    return ExactMetric(law, *rhos, basis, normalize, adjacency_channel, max_order)
+    return ExactMetric(law, *rhos, *same, **more)
 
 
 def with_same_channels(X: GraphBatch, Y: GraphBatch | None) -> tuple[GraphBatch, GraphBatch | None]:

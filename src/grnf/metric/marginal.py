@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from grnf.activations import Activation, get_activation
+from grnf.errors import invalid
 from grnf.features import HiddenSums
 from grnf.metric.estimate import DistanceEstimate, estimate_from_terms
 from grnf.typing import FloatArray, IntArray
@@ -201,7 +202,7 @@ def marginal_distance(
 def marginal_estimate(U: HiddenSums, activation: str | Activation = "tanh") -> DistanceEstimate:
     """Estimate d_P between the two graphs of U, with error bars."""
     if len(U) != 2:
-        raise ValueError(f"U must be the hidden sums of two graphs, got {len(U)}")
+        raise invalid("U", "be the hidden sums of two graphs", str(len(U)))
     terms_by_order = [
         weight * terms[:, 0, 0] for terms, weight in _distance_terms(U.take([0]), U.take([1]), activation)
     ]
@@ -221,7 +222,7 @@ def streamed_kernel(
         total = part if total is None else total + part
         n_features += U1.n_features
     if total is None:
-        raise ValueError("there are no hidden sums")
+        raise invalid("first", "hold at least one stretch of hidden sums", "none")
     return total / n_features
 
 
@@ -251,10 +252,8 @@ class _Sums:
 def _product(activation: str | Activation) -> Product:
     rho = get_activation(activation)
     if rho.code is None or rho.name not in PRODUCTS:
-        raise ValueError(
-            f"activation must be one of {', '.join(map(repr, PRODUCTS))} for a Gaussian integral, got "
-            f"{rho.name!r}"
-        )
+        names = ", ".join(map(repr, PRODUCTS))
+        raise invalid("activation", f"be one of {names} for a Gaussian integral", repr(rho.name))
     return PRODUCTS[rho.name]
 
 
@@ -295,12 +294,10 @@ def _stretches(U1: HiddenSums, U2: HiddenSums | None) -> Iterator[tuple[FloatArr
     """Yield s [U, 1] of both sides and the null graph, shapes (m, n + 1, width), a few draws at a time."""
     other = U1 if U2 is None else U2
     if U1.weights.shape != other.weights.shape or not np.array_equal(U1.weights, other.weights):
-        raise ValueError("U1 and U2 must be hidden sums of the same transformer")
+        raise invalid("U1 and U2", "be hidden sums of the same transformer")
     if not U1.scale > 0:
-        raise ValueError(
-            "theta_H cannot be integrated out, because its distribution is not a single Gaussian. Use "
-            "Gaussian coefficients as the target. A mixture may be the proposal"
-        )
+        cure = "Use Gaussian coefficients as the target. A mixture may be the proposal"
+        raise invalid("theta_H", "be Gaussian, of one scale, to be integrated out", cure=cure)
     step = max(1, BLOCK_ENTRIES // ((len(U1) + 1) * (len(other) + 1)))
     for one, two in zip(U1.groups, other.groups, strict=True):
         for start in range(0, len(one.features), step):

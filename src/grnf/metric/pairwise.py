@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf.errors import invalid
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["distances_from_kernel", "kernel_from_distances", "pairwise_distances", "pairwise_kernels"]
@@ -185,7 +186,7 @@ def distances_from_kernel(K: npt.ArrayLike) -> npt.NDArray[Any]:
     """
     K = np.asarray(K, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"K must be a square Gram matrix, got shape {K.shape}")
+        raise invalid("K", "be a square Gram matrix", f"shape {K.shape}")
     diagonal = np.diag(K)
     return np.asarray(np.sqrt(np.maximum(diagonal[:, np.newaxis] + diagonal - 2 * K, 0)))
 
@@ -223,12 +224,11 @@ def _matrices(Z1: npt.ArrayLike, Z2: npt.ArrayLike | None) -> tuple[FloatArray, 
     Y = X if Z2 is None else np.asarray(Z2)
     for name, Z in (("Z1", X), ("Z2", Y)):
         if Z.ndim != 2 or Z.dtype.kind not in "fiu":
-            raise ValueError(f"{name} must be vectors, shape (n_graphs, M), got {Z.dtype} of shape {Z.shape}")
+            found = f"{Z.dtype} of shape {Z.shape}"
+            raise invalid(name, "be vectors, shape (n_graphs, M)", found)
     if X.shape[1] != Y.shape[1]:
-        raise ValueError(
-            f"Z1 has vectors of length {X.shape[1]} and Z2 of length {Y.shape[1]}: "
-            "both must come from one transformer"
-        )
+        found = f"vectors of length {X.shape[1]} and {Y.shape[1]}"
+        raise invalid("Z1 and Z2", "come from the same transformer", found)
     return X, Y
 
 
@@ -236,7 +236,7 @@ def _output(out: npt.NDArray[Any] | None, shape: tuple[int, int]) -> npt.NDArray
     if out is None:
         return np.empty(shape)
     if out.shape != shape:
-        raise ValueError(f"out must have shape {shape}, got {out.shape}")
+        raise invalid("out", f"have shape {shape}", str(out.shape))
     return out
 
 

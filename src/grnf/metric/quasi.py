@@ -50,7 +50,7 @@ DEALS = 4
 NEAR = {"tanh": 0.85, "sigmoid": 0.425}
 """a for which erf(a x) is nearly tanh(x), or 2 sigmoid(x) - 1: the terms differ by some hundredths."""
 
-CORRECTED = 16
+CORRECTED = 8
 """Hidden samples of a replicate for which the difference between the two is taken."""
 
 BITS = 30
@@ -190,7 +190,7 @@ def _parts(metric: ExactMetric, X: GraphBatch, Y: GraphBatch | None, k: int, wit
     for multiplicity, form in partition_groups(k, metric.basis):
         graphs: list[GraphTypes] = []
         for batch in (X, Y):
-            graphs += [] if batch is None else metric.types(batch, form.slots, with_null)
+            graphs += [] if batch is None else metric.types(batch, form.slots, with_null, orbits=False)
         rows, counts = zip(
             *(type_vectors(g, len(X.channels().node), form, metric.normalize) for g in graphs), strict=True
         )

@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     raise ImportError("this part of grnf.nn needs PyTorch Geometric: pip install 'grnf[pyg]'") from error
 
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.nn.layer import GRNFLayer
 
 __all__ = ["GRNFAggregation", "GRNFEncoder", "LiftTransform"]
@@ -202,7 +202,7 @@ class LiftTransform(BaseTransform):  # type: ignore[misc]
 
     def __init__(self, *lifts: Any, categorical: bool = False) -> None:
         if not lifts:
-            raise ValueError("lifts must be one lift of grnf.lifts or more, got none. Encode adds nothing")
+            raise invalid("lifts", "be one lift of grnf.lifts or more", "none", "Encode adds nothing")
         self.lifts = lifts
         self.categorical = categorical
 

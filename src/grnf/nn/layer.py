@@ -16,6 +16,7 @@ from grnf._utils.random import draw_seed
 from grnf._utils.rules import Int, OneOf, checked
 from grnf.activations import ACTIVATIONS
 from grnf.basis.slot_form import check_basis
+from grnf.errors import invalid
 from grnf.graphs import ADJACENCY, number_keys
 from grnf.graphs import edge_channels as n_edge_channels
 from grnf.law import importance_weights
@@ -134,7 +135,7 @@ class GRNFLayer(nn.Module):
         self.hidden_channels = checked(hidden_channels, "hidden_channels", Int(1))
         self.heads, self.stratified = checked(heads, "heads", Int(1)), bool(stratified)
         if self.out_channels % self.heads:
-            raise ValueError(f"out_channels must be a multiple of heads, got {out_channels} and {heads}")
+            raise invalid("out_channels", "be a multiple of heads", f"{out_channels} and {heads}")
         self.target = parameter_law(orders, self.hidden_channels, "orders", self.stratified)
         self.proposal = self.target
         if proposal is not None:
@@ -174,9 +175,9 @@ class GRNFLayer(nn.Module):
         GRNFLayer(0, 16, orders={1: 10, 2: 6}, seed=0, trainable=True)
         """
         if not hasattr(grnf, "seed_"):
-            raise ValueError(f"grnf must be a fitted GRNF, got {grnf!r}. Call fit first")
+            raise invalid("grnf", "be a fitted GRNF", repr(grnf), "Call fit first")
         if hasattr(grnf, "chosen_"):
-            raise ValueError("the layer draws its features itself, so one with chosen features cannot be had")
+            raise invalid("grnf", "have features that the layer can draw itself", "chosen features")
         shared = ("heads", "hidden_channels", "hidden_activation", "activation", "basis", "adjacency_channel")
         params = {name: getattr(grnf, name) for name in (*shared, "normalize", "center")}
         grnf.encoder_.require_closed("the layer takes numbers")
@@ -379,7 +380,7 @@ class GRNFLayer(nn.Module):
         """Register all tensors, still without features: `reset_parameters` and loading fill them."""
         dtype = dtype or torch.get_default_dtype()
         if not dtype.is_floating_point:
-            raise ValueError(f"dtype must be a floating type of torch, got {dtype}")
+            raise invalid("dtype", "be a floating type of torch", str(dtype))
         M, law = self.out_channels, self.proposal.orders
         self.register_buffer("orders", torch.zeros(M, dtype=torch.long, device=device))
         self.register_buffer("importance", torch.ones(M, device=device, dtype=dtype))
