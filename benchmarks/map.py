@@ -159,10 +159,10 @@ def pictures(browser, folder):
     title = "300 Delaunay triangulations of two kinds"
     networks = grnf.map_graphs(graphs, names, n_neighbors=3, positions="x", title=title, random_state=0)
     oxazepam = next(i for i, row in enumerate(rows) if row["Compound ID"] == "Oxazepam")
-    for name, made, theme, color, layers, chosen in (
-        ("molecules", molecules, "light", "solubility", "", oxazepam),
-        ("dark", molecules, "dark", "scaffold", "labels", oxazepam),
-        ("networks", networks, "light", "label", "labels", 20),
+    for name, made, theme, color, layers, chosen, height in (  # the height leaves no line of text cut
+        ("molecules", molecules, "light", "solubility", "", oxazepam, 782),
+        ("dark", molecules, "dark", "scaffold", "labels", oxazepam, 776),
+        ("networks", networks, "light", "label", "labels", 20, 766),
     ):
         path = folder / f"{name}.html"
         made.write(path)
@@ -173,7 +173,8 @@ def pictures(browser, folder):
         while not page.evaluate("document.documentElement.dataset.ready === 'yes'"):
             page.wait_for_timeout(50)
         page.wait_for_timeout(1_000)
-        page.screenshot(path=FIGURES / f"map-{name}.png")
+        clip = {"x": 0, "y": 0, "width": 1280, "height": height}
+        page.screenshot(path=FIGURES / f"map-{name}.png", clip=clip)
         page.close()
 
 

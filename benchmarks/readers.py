@@ -1,12 +1,14 @@
 """Readers of files: seconds and peak memory for a file of each format, and lines of code.
 
-python benchmarks/readers.py [--megabytes 50] [--before SRC] writes results/readers.json. SRC is a folder src
-of an earlier version, to compare with. Each file is read in a process of its own.
+python benchmarks/readers.py [--megabytes 50] [--before SRC] [--rounds 3] writes results/readers.json. SRC is
+a folder src of an earlier version, to compare with. Each file is read in a process of its own, by both
+versions in turns; the values are medians.
 """
 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -129,6 +131,14 @@ def read(path, name, src):
     }
 
 
+def middle(results):
+    """Return the medians of several rounds, or the first error."""
+    errors = [result for result in results if "error" in result]
+    if errors:
+        return errors[0]
+    return {key: statistics.median(result[key] for result in results) for key in results[0]}
+
+
 def lines_of(src, modules):
     files = (Path(src) / "grnf" / "io" / "files" / f"{module}.py" for module in modules.split())
     return sum(len(file.read_text().splitlines()) for file in files if file.exists())
@@ -138,6 +148,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=float, default=50)
     parser.add_argument("--before", type=Path)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--formats", nargs="*", default=list(SUFFIXES))
     given = parser.parse_args()
     versions = {"after": HERE.parent / "src", **({"before": given.before} if given.before else {})}
@@ -156,8 +167,12 @@ def main():
             except ImportError as error:
                 print(f"{name}: {error}")
                 continue
-            entry = {"bytes": path.stat().st_size}
-            entry |= {version: read(path, name, src) for version, src in versions.items()}
+            turns = [
+                {version: read(path, name, src) for version, src in versions.items()}
+                for _ in range(given.rounds)
+            ]
+            entry = {"bytes": path.stat().st_size, "rounds": given.rounds}
+            entry |= {version: middle([turn[version] for turn in turns]) for version in versions}
             path.unlink()
             result["read"][name] = entry
             print(name, entry, flush=True)

@@ -1,8 +1,9 @@
-"""The tables of the documentation about speed, search, duplicates, intervals and failures, from results."""
+"""The tables of the documentation about speed, search, duplicates, sizes and failures, from results."""
 
 import json
 import sys
 
+import install_size
 from measure import ROOT, stored
 
 sys.path.append(str(ROOT / "docs"))
@@ -47,7 +48,7 @@ def speed():
             f"| {row['grouped_over_bound']:.2f} | {row['gain_of_grouping']:.1f}x "
             f"| {row['peak_memory_mb']:.0f} MB | {row['error_against_definition']:.0e} |"
         )
-    lines += ["", "| measured in one run | |", "|---|---|"]
+    lines += ["", "| measured in one run | value |", "|---|---|"]
     for name, row in rows("afternoon").items():
         lines.append(
             f"| {name}: times faster than dense numpy, both on all cores | {row['times_faster']:.0f} |"
@@ -100,7 +101,7 @@ def speed():
         f"{', '.join(forward)} "
         f"| {', '.join(f'{ratio:.2f}' for ratio in forward.values())} |"
     )
-    lines += ["", "| readers and converters, one core, in one run | |", "|---|---|"]
+    lines += ["", "| readers and converters, one core, in one run | value |", "|---|---|"]
     for name, row in rows("converters").items():
         if "over_loops" in row:
             lines.append(f"| {name}: time relative to embedding alone | {row['over_loops']:.2f} |")
@@ -258,6 +259,27 @@ def failures():
     return ["| command | stored in | run | result |", "|---|---|---|---|", *lines]
 
 
+def readers():
+    """Readers of files before and after they use libraries."""
+    found = stored("readers")
+    lines = [
+        f"| file of {found['megabytes']:g} MB | seconds before | after | MB of memory before | after |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in found["read"].items():
+        before, after = (row.get(version, {}) for version in ("before", "after"))
+        if "error" in after:
+            raise ValueError(f"{name}: {after['error']}")
+        cells = [before.get("cpu"), after["cpu"], before.get("peak_mb"), after["peak_mb"]]
+        texts = ["not read" if cell is None else f"{cell:.1f}" for cell in cells[:2]]
+        texts += ["" if cell is None else f"{cell:.0f}" for cell in cells[2:]]
+        lines.append(f"| {name} | {' | '.join(texts)} |")
+    lines += ["", "| code | lines before | lines after |", "|---|---|---|"]
+    lines += [f"| {title} | {row['before']:,} | {row['after']:,} |" for title, row in found["lines"].items()]
+    total = {version: sum(row[version] for row in found["lines"].values()) for version in ("before", "after")}
+    return [*lines, f"| all | {total['before']:,} | {total['after']:,} |"]
+
+
 PLACES = {
     "benchmarks": speed,
     "exact-speed": exact,
@@ -267,6 +289,8 @@ PLACES = {
     "duplicates": duplicates,
     "copies": copies,
     "failures": failures,
+    "readers": readers,
+    "install": install_size.table,
 }
 """Mark in the documentation -> the lines between."""
 

@@ -10,6 +10,8 @@ use the same loaders, the same output layers and the same number of epochs.
 Run it with ``python examples/first_layer.py``.
 """
 
+# sphinx_gallery_thumbnail_path = 'figures/table1.svg'
+
 import argparse
 import time
 

@@ -8,6 +8,8 @@ of molfeat. Install both with ``pip install scikit-fingerprints molfeat``.
 Run it with ``python examples/molecule_libraries.py``.
 """
 
+# sphinx_gallery_thumbnail_path = 'figures/compare-molecules.png'
+
 import numpy as np
 from rdkit import Chem
 from sklearn.linear_model import Ridge

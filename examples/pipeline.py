@@ -7,6 +7,8 @@ Embed, scale and classify graphs in a scikit-learn Pipeline, with parameters cho
 Run it with ``python examples/pipeline.py``.
 """
 
+# sphinx_gallery_thumbnail_path = 'figures/accuracy.svg'
+
 import argparse
 
 from sklearn.model_selection import GridSearchCV, train_test_split

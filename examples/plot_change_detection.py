@@ -30,5 +30,5 @@ for graph in stream:
 figure, axis = plt.subplots(figsize=(6, 3), layout="constrained")
 axis.plot(evidence)
 axis.axvline(60, color="0.6", linewidth=1)
-axis.axhline(alarm.threshold, color="tab:red", linewidth=1)
+axis.axhline(alarm.threshold, color="C1", linewidth=1)
 axis.set(xlabel="graph", ylabel="evidence")

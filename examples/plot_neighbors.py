@@ -21,6 +21,6 @@ figure, axes = plt.subplots(1, 4, figsize=(9, 2.8), layout="constrained")
 for axis, hit in zip(axes, hits.records(), strict=True):
     graph = graphs[int(hit["id"])]
     layout = nx.spring_layout(graph, seed=0)
-    nx.draw(graph, layout, ax=axis, node_size=40, width=0.8, node_color="tab:blue", edge_color="0.6")
+    nx.draw(graph, layout, ax=axis, node_size=40, width=0.8, node_color="C0", edge_color="0.6")
     axis.set_title(f"{hit['distance']:.3f}\n{hit['low']:.3f} to {hit['high']:.3f}", y=-0.25, fontsize=9)
     print(f"graph {hit['id']}: distance {hit['distance']:.3f}")

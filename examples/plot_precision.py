@@ -19,7 +19,7 @@ estimates = [GRNF(int(M), random_state=0).fit([square]).distance(square, star) f
 # %%
 # The 95 % intervals by betting, which hold for every M, and by the normal approximation:
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
-for method, color in (("betting", "tab:blue"), ("clt", "tab:orange")):
+for method, color in (("betting", "C0"), ("clt", "C1")):
     low, high = np.array([estimate.interval(0.95, method=method) for estimate in estimates]).T
     axes.fill_between(sizes, low, high, alpha=0.3, color=color, label={"clt": "normal"}.get(method, method))
 axes.plot(sizes, [estimate.value for estimate in estimates], "k.-", label="estimate")

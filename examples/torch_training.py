@@ -7,6 +7,8 @@ Train GRNF coefficients and weights in PyTorch, with PyTorch Geometric loaders.
 Run it with ``python examples/torch_training.py``.
 """
 
+# sphinx_gallery_thumbnail_path = 'figures/synthetic.svg'
+
 import argparse
 
 import torch

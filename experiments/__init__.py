@@ -14,7 +14,7 @@ PAPER = ("tsne", "theorem2", "synthetic", "table1", "accuracy", "first_place", "
 
 MORE = (
     "first_version",
-    "peers",
+    "baselines",
     "final_estimators",
     "unlabelled",
     "training_cost",

@@ -1,4 +1,4 @@
-"""What each part of the default recipe contributes: views, orders, number of features, the estimator."""
+"""What each part of an earlier default contributes: views, orders, number of features, the estimator."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from grnf.lifts import (
     WeisfeilerLehman,
 )
 
-TITLE = "Ablation: what each part of the recipe contributes"
+TITLE = "Ablation: what each part of an earlier default contributes"
 ABOUT = (
     "GRNFClassifier on the ten folds of Table 1: seven views, the default of an earlier version, without "
     "each of them, each alone, order 1 alone, with order 3, with fewer features, and with other estimators. "
@@ -45,6 +45,27 @@ VIEWS: dict[str, list[Lift]] = {
 }
 """The seven views."""
 
+ALL = "the recipe"
+NAMES = {
+    "plain": "attributes",
+    "degrees": "degrees",
+    "counts": "attribute counts",
+    "neighbours": "neighbor means",
+    "colours": "WL labels, depth 3",
+    "deep colours": "WL labels, depth 4",
+    "walks": "random walks",
+}
+OTHERS = {
+    ALL: "all seven views",
+    "order 1 alone": "order 1 only",
+    "orders 1, 2 and 3": "orders 1, 2 and 3",
+    "M = 64": "64 features per view",
+    "M = 256": "256 features per view",
+    "linear estimator": "linear model",
+    "network estimator": "neural network",
+}
+"""What the keys of stored results mean: views, and all other variants."""
+
 
 def variants() -> dict[str, dict[str, Any]]:
     """Return the settings that differ from the default, by what they are called.
@@ -55,7 +76,7 @@ def variants() -> dict[str, dict[str, Any]]:
     ['the recipe', 'without plain', 'without degrees']
     """
     views = VIEWS
-    changed: dict[str, dict[str, Any]] = {"the recipe": {}}
+    changed: dict[str, dict[str, Any]] = {ALL: {}}
     for name in views:
         rest = {other: chain for other, chain in views.items() if other != name}
         changed[f"without {name}"] = {"lifts": rest}
@@ -92,44 +113,72 @@ def run(study: Study) -> dict[str, Any]:
 
 
 def _differences(entries: dict[str, Any], variant: str) -> tuple[float, float, float]:
-    """Return mean accuracy, mean difference from the recipe, and its standard error, in percent."""
+    """Return mean accuracy, mean difference from all views, and its standard error, in percent."""
     ours = 100 * np.array([fold["test"] for fold in entries[variant]])
-    recipe_ = 100 * np.array([fold["test"] for fold in entries["the recipe"]])
+    recipe_ = 100 * np.array([fold["test"] for fold in entries[ALL]])
     difference = ours - recipe_
     error = difference.std(ddof=1) / np.sqrt(len(difference))
     return float(ours.mean()), float(difference.mean()), float(error)
 
 
+def label(variant: str) -> str:
+    """Return a variant by a name that needs no explanation.
+
+    Examples
+    --------
+    >>> label("without deep colours"), label("linear estimator")
+    ('without WL labels, depth 4', 'linear model')
+    """
+    if variant in OTHERS:
+        return OTHERS[variant]
+    view = variant.removeprefix("without ").removesuffix(" alone")
+    return f"without {NAMES[view]}" if variant.startswith("without ") else f"{NAMES[view]} only"
+
+
 def tables(results: dict[str, Any]) -> list[Table]:
-    """Return accuracy and difference from the recipe, one row per variant."""
+    """Return accuracy and difference from all seven views, one row per variant."""
     sets = results["sets"]
     rows = []
     for variant in next(iter(sets.values())):
-        row = [variant]
+        row = [label(variant)]
         for entries in sets.values():
             mean, difference, error = _differences(entries, variant)
-            row.append(
-                f"{mean:.1f}" if variant == "the recipe" else f"{mean:.1f} ({difference:+.1f} ± {error:.1f})"
-            )
+            row.append(f"{mean:.1f}" if variant == ALL else f"{mean:.1f} ({difference:+.1f} ± {error:.1f})")
         rows.append(row)
-    title = "Accuracy in percent; in brackets the difference from the recipe ± its standard error over folds"
+    title = "Accuracy in percent; in brackets the difference from all views ± its standard error over folds"
     return [Table(title, ["", *sets], rows)]
 
 
 def draw(results: dict[str, Any]) -> Any:
-    """Draw the difference of each variant from the recipe."""
+    """Draw the difference of each variant from all seven views, in groups, the largest gain on top."""
     sets = results["sets"]
-    names = [variant for variant in next(iter(sets.values())) if variant != "the recipe"]
-    figure, (axes,) = new_figure(7.5, 1.2 + 0.3 * len(names))
-    for number, (name, entries) in enumerate(sets.items()):
-        values = [_differences(entries, variant) for variant in names]
-        places = np.arange(len(names)) + 0.2 * (number - (len(sets) - 1) / 2)
-        _, differences, errors = zip(*values, strict=True)
-        style = {"fmt": "o", "markersize": 4, "color": COLORS[number], "label": name}
-        axes.errorbar(differences, places, xerr=errors, **style)
-    axes.axvline(0, color="0.6", linewidth=1, zorder=0)
-    axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
-    axes.set_xlabel("accuracy minus that of the recipe, %")
-    axes.legend(frameon=False)
+    variants = [variant for variant in next(iter(sets.values())) if variant != ALL]
+    groups = {
+        "one view left out": [name for name in variants if name.startswith("without ")],
+        "a single view": [name for name in variants if name.endswith(" alone") and name not in OTHERS],
+        "other settings": [name for name in variants if name in OTHERS],
+    }
+    groups = {title: names for title, names in groups.items() if names}
+    heights = [len(names) for names in groups.values()]
+    options = {"sharex": True, "height_ratios": heights}
+    figure, all_axes = new_figure(7.5, 2 + 0.27 * sum(heights), 1, len(groups), **options)
+
+    def effect(variant: str) -> float:
+        return float(np.mean([_differences(entries, variant)[1] for entries in sets.values()]))
+
+    for axes, (title, names) in zip(all_axes, groups.items(), strict=True):
+        ranked = sorted(names, key=effect)
+        for number, (name, entries) in enumerate(sets.items()):
+            _, differences, errors = zip(*(_differences(entries, each) for each in ranked), strict=True)
+            places = np.arange(len(ranked)) + 0.2 * ((len(sets) - 1) / 2 - number)
+            style = {"fmt": "os"[number % 2], "markersize": 4, "color": COLORS[number], "label": name}
+            axes.errorbar(differences, places, xerr=errors, capsize=2, **style)
+        axes.axvline(0, color="0.4", linewidth=1, zorder=0)
+        axes.set_yticks(range(len(ranked)), list(map(label, ranked)), fontsize=9)
+        axes.set_ylim(-0.6, len(ranked) - 0.4)
+        axes.set_title(title)
+    all_axes[-1].set_xlabel(
+        "difference of accuracy from all seven views, points (± standard error)", fontsize=10
+    )
+    all_axes[0].legend(frameon=False, loc="lower left", fontsize=9)
     return figure

@@ -87,6 +87,6 @@ def draw(results: dict[str, Any]) -> Any:
     axes.set_xscale("log", base=2)
     axes.set_xticks(M, [f"{value:,}" for value in M])
     axes.minorticks_off()
-    axes.set(xlabel="number of features M", ylabel="test accuracy, %")
+    axes.set(xlabel="number of features M", ylabel="test accuracy, % (band: sd over folds)")
     axes.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
     return figure

@@ -212,28 +212,32 @@ def _protocol_table(results: dict[str, Any]) -> Table:
 
 
 def draw(results: dict[str, Any]) -> Any:
-    """Draw how many pairs each row tells apart, by category, with totals, times and published totals."""
+    """Draw how many pairs each method distinguishes, the best on top, with categories, totals and times."""
     figure, (axes,) = new_figure(10, 5.2)
-    colours = [*COLORS]
-    names = [*results["rows"], *results["published"]]
-    places = np.arange(len(names))[::-1]
-    left = np.zeros(len(results["rows"]))
-    for index, name in enumerate(results["pairs"]):
-        widths = np.array([found[name]["told"] for found in results["rows"].values()])
-        axes.barh(places[: len(left)], widths, left=left, color=colours[index], label=CATEGORIES[name])
-        left += widths
-    published = list(results["published"].values())
-    axes.barh(places[len(left) :], published, color="#cccccc", label="published totals, BREC's protocol")
-    for place, total, found in zip(places, left, results["rows"].values(), strict=False):
-        axes.text(
-            total + 3, place, f"{total:.0f}  ({_mean_time(results, found):.1f} ms)", va="center", fontsize=9
-        )
-    for place, total in zip(places[len(left) :], published, strict=True):
-        axes.text(total + 3, place, str(total), va="center", fontsize=9)
+    rows, published = results["rows"], results["published"]
+    totals = {name: _total(found) for name, found in rows.items()} | published
+    names = sorted(totals, key=lambda name: (name in rows, totals[name]))
     everything = sum(results["pairs"].values())
+    for place, name in enumerate(names):
+        left = 0
+        for color, category in zip([*COLORS], results["pairs"], strict=True):
+            if name in rows:
+                told = rows[name][category]["told"]
+                label = CATEGORIES[category] if place == len(names) - 1 else None
+                axes.barh(place, told, left=left, color=color, label=label)
+                left += told
+        if name in published:
+            label = "published totals, by BREC's protocol" if place == 0 else None
+            axes.barh(place, totals[name], color="#cccccc", label=label)
+        axes.text(everything + 40, place, str(totals[name]), va="center", ha="right", fontsize=9)
+        if name in rows:
+            time = f"{_mean_time(results, rows[name]):.2g}"
+            axes.text(everything + 118, place, time, va="center", ha="right", fontsize=9)
+    for x, head in ((everything + 40, "pairs"), (everything + 118, "ms per graph")):
+        axes.text(x, len(names) - 0.3, head, ha="right", fontsize=9, fontweight="bold")
     axes.axvline(everything, color="black", linestyle=":", linewidth=1)
-    axes.set_yticks(places, names)
-    axes.set(xlabel="pairs told apart (milliseconds per graph)", xlim=(0, 1.2 * max(everything, *published)))
+    axes.set_yticks(range(len(names)), names)
+    axes.set(xlabel="pairs distinguished", xlim=(0, everything + 120), xticks=range(0, everything + 1, 100))
     axes.grid(False, axis="y")
     figure.legend(loc="outside lower center", ncols=4, fontsize=9, frameon=False)
     return figure

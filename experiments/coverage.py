@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from experiments import moleculeace
-from experiments.peer_sets import scaffold_split
+from experiments.baseline_sets import scaffold_split
 from experiments.study import Table
 from grnf import GRNFClassifier, GRNFRegressor
 from grnf.datasets import load_tu

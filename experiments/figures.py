@@ -8,12 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from grnf._utils.files import atomic_write
-from grnf.maps.figures import COLORS, new_figure
+from grnf.maps import figures
+from grnf.maps.figures import COLORS
 
 __all__ = ["COLORS", "MARKERS", "new_figure", "png_bytes", "save_figure", "scatter_classes"]
 
 SVG = {"svg.hashsalt": "grnf", "svg.fonttype": "none"}
 MARKERS = ["o", "^", "s", "D", "v", "P"]
+
+
+def new_figure(width: float, height: float, columns: int = 1, rows: int = 1, **options: Any) -> Any:
+    """Return a figure and its axes, in the style of the command line; several panels have letters."""
+    figure, all_axes = figures.new_figure(width, height, columns, rows, **options)
+    for axes, letter in zip(all_axes, "abcdefgh", strict=False):
+        axes.set_prop_cycle(color=COLORS)
+        if 1 < len(all_axes) < 8:
+            axes.set_title(letter, loc="left", fontsize=11, fontweight="bold")
+    return figure, all_axes
 
 
 def scatter_classes(axes: Any, points: Any, y: Any, names: Sequence[str]) -> None:

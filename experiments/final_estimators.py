@@ -7,8 +7,8 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import roc_auc_score
 
-from experiments.peer_methods import predicted, score
-from experiments.peer_sets import UNITS, judged_inside
+from experiments.baseline_methods import predicted, score
+from experiments.baseline_sets import UNITS, judged_inside
 from experiments.study import Table
 from grnf import GRNFClassifier, GRNFRegressor
 

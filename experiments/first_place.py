@@ -27,7 +27,7 @@ ABOUT = (
     "one support vector machine. On each of the ten outer folds the say of colours, C and gamma are chosen "
     "by cross-validation on the training and validation parts together, then the machine is fitted on both; "
     "the test part is looked at once. Nothing depends on the name of the set; the recipe was made on others "
-    "(python -m experiments peers), and run on these once. LTP "
+    "(python -m experiments baselines), and run on these once. LTP "
     "(arXiv 2305.00724), local topological descriptors with a random forest, is the strongest cheap rival; "
     "on social networks it reports other folds (COLLABORATIVE_DEGREE), on which ours is run too. What it "
     "costs stands beside the training of a GIN (five layers of 64, early stopping, one set of settings and "

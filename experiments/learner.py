@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from experiments.peer_sets import TU, load_set
+from experiments.baseline_sets import TU, load_set
 from experiments.study import Table
 from grnf import GRNFClassifier
 from grnf.io.from_molecules import batch_from_smiles

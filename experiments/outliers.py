@@ -33,7 +33,7 @@ OURS = {
     },
     "isolation forest, whitened": {"detector": IsolationForest(random_state=0), "space": "whitened"},
 }
-PEERS = {
+BASELINES = {
     "one-class SVM, simple": OneClassSVM(nu=0.1, gamma="scale"),
     "isolation forest, simple": IsolationForest(random_state=0),
 }
@@ -73,7 +73,7 @@ def measure(batch, y, width, count):
     simple, found = descriptors(batch), {}
     Z = GRNF(width, random_state=0).fit_transform(batch).astype(float)
     for normal in classes[np.argsort(-sizes)][:2]:
-        scores = {name: [] for name in (*OURS, *PEERS)}
+        scores = {name: [] for name in (*OURS, *BASELINES)}
         level = []
         for shown, judged, truth in draws(y, normal, count):
             for name, parameters in OURS.items():
@@ -81,8 +81,8 @@ def measure(batch, y, width, count):
                 scores[name].append(roc_auc_score(truth, -detector.score_samples(Z[judged])))
                 if name == next(iter(OURS)):
                     level.append((detector.pvalues(Z[judged][truth == 0]) <= 0.05).mean())
-            for name, peer in PEERS.items():
-                model = make_pipeline(StandardScaler(), peer).fit(simple[shown])
+            for name, baseline in BASELINES.items():
+                model = make_pipeline(StandardScaler(), baseline).fit(simple[shown])
                 scores[name].append(roc_auc_score(truth, -model.score_samples(simple[judged])))
         found[str(normal)] = {
             "graphs": int((y == normal).sum()),
@@ -94,7 +94,7 @@ def measure(batch, y, width, count):
 
 
 def tables(results):
-    names = [*OURS, *PEERS]
+    names = [*OURS, *BASELINES]
     rows = [
         [f"{name}, class {normal}", f"{row['graphs']:,}", f"{100 * row['level']:.1f}"]
         + [_bold(row["auc"][method], max(row["auc"].values())) for method in names]

@@ -5,7 +5,7 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from experiments.figures import new_figure
+from experiments.figures import COLORS, new_figure
 from experiments.sets import load_graphs
 from experiments.study import Table
 from grnf.engine import Schedule
@@ -130,7 +130,7 @@ def draw(results):
                 [row["seconds"] for row in own],
                 [100 * row["relative_error"] for row in own],
                 "o-",
-                color=f"C{index}",
+                color=COLORS[index],
                 linewidth=1.8,
                 markersize=4,
                 label=method,

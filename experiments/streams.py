@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from experiments.figures import new_figure
+from experiments.figures import COLORS, new_figure
 from experiments.sets import ORDERS_TO_3, load_graphs
 from experiments.study import Table
 from grnf import GRNF, Graph
@@ -210,20 +210,20 @@ def delays(pieces, thresholds, most):
     alarms = joined(pieces, "alarms")
     true = [alarm for alarm in alarms if alarm is not None and alarm[0] > 0]
     ours = [alarm[0] if alarm is not None else most for alarm in alarms if alarm is None or alarm[0] > 0]
-    peers = {}
+    baselines = {}
     for name, threshold in thresholds.items():
         paths = [path for piece in pieces for path in piece["cusum"][name]]
-        peers[name] = float(
+        baselines[name] = float(
             np.mean([next((t for t, value in path if value >= threshold), most) for path in paths])
         )
-    best = min(peers, key=peers.get)
+    best = min(baselines, key=baselines.get)
     return {
         "delay": float(np.mean(ours)),
         "delay_error": float(np.std(ours) / np.sqrt(len(ours))),
         "found": float(np.mean([alarm is not None for alarm in alarms])),
-        "cusum": peers[str(("vector", 16, 1.0))],
-        "window": min(value for name, value in peers.items() if "window" in name),
-        "best": peers[best],
+        "cusum": baselines[str(("vector", 16, 1.0))],
+        "window": min(value for name, value in baselines.items() if "window" in name),
+        "best": baselines[best],
         "best_cusum": best,
         "change_error": float(np.median([abs(alarm[1]) for alarm in true])) if true else None,
         "covered": float(np.mean([alarm[2] <= 0 <= alarm[3] for alarm in true])) if true else None,
@@ -268,27 +268,44 @@ def _by_time(found):
 
 
 def draw(results):
-    """Draw delays against the size of the change, for two kinds of graphs."""
-    figure, all_axes = new_figure(10, 4, 2)
+    """Draw delays against the size of the change, and those of single changes."""
     kinds = {"powerlaw-cluster": "rewired", "block model": "moved"}
-    for axes, (kind, what) in zip(all_axes, kinds.items(), strict=True):
-        if kind not in results:
-            continue
-        found = {name: row for name, row in results[kind]["delays"].items() if name.startswith(what)}
-        share = [float(name.split()[1]) for name in found]
-        for name, label, style in (
-            ("delay", "ChangeDetector, alpha = 0.05", "o-"),
-            ("best", "best CUSUM, chosen in hindsight", "s--"),
-            ("cusum", "CUSUM, 16 axes, slack 1", "^:"),
-        ):
-            axes.plot(share, [row[name] for row in found.values()], style, label=label)
-        labels = {"xlabel": f"edges {what}, %", "ylabel": "graphs until the alarm", "title": kind}
-        axes.set(xscale="log", yscale="log", **labels)
-        axes.set_xticks(share, [f"{value:g}" for value in share])
+    figure, all_axes = new_figure(12, 4.3, 3, sharey=True, width_ratios=[1, 1, 0.75])
+    methods = (
+        ("delay", "ChangeDetector, alpha = 0.05 (± standard error)", "o-"),
+        ("best", "best of 15 CUSUMs, chosen in hindsight", "s--"),
+        ("cusum", "CUSUM, 16 axes, slack 1", "^:"),
+    )
+    colors = dict(zip(("delay", "best", "cusum"), COLORS, strict=False))
+    single = []
+    for axes, (kind, what) in zip(all_axes[:2], kinds.items(), strict=True):
+        found = results.get(kind, {"delays": {}})["delays"]
+        swept = {float(name.split()[1]): row for name, row in found.items() if name.startswith(what)}
+        single += [(kind, name, row) for name, row in found.items() if not name.startswith(what)]
+        for name, label, style in methods:
+            errors = [row["delay_error"] if name == "delay" else 0 for row in swept.values()]
+            values = [row[name] for row in swept.values()]
+            axes.errorbar(list(swept), values, errors, fmt=style, capsize=3, label=label)
+        axes.set(xscale="log", xlabel=f"edges {what}, %", title=f"{kind} graphs")
+        axes.set_xticks(list(swept), [f"{value:g}" for value in swept])
+    last = all_axes[-1]
+    single += [("NCI1", *item) for item in results.get("NCI1", {"delays": {}})["delays"].items()]
+    for shift, (name, _, style) in zip((-0.15, 0, 0.15), methods, strict=True):
+        for place, (_, _, row) in enumerate(single):
+            error = row["delay_error"] if name == "delay" else 0
+            look = {"color": colors[name], "fmt": style[0], "capsize": 3}
+            last.errorbar(place + shift, row[name], error, **look)
+    last.set_xticks(
+        range(len(single)), [f"{kind}\n{name}".replace("-", "-\n") for kind, name, _ in single], fontsize=8
+    )
+    last.set(title="other changes", xlim=(-0.5, len(single) - 0.5))
+    ticks = [2, 5, 10, 20, 50, 100, 200, 500]
+    all_axes[0].set(yscale="log", ylabel="mean delay, graphs (at most 500)")
+    all_axes[0].set_yticks(ticks, map(str, ticks))
+    for axes in all_axes:
         axes.minorticks_off()
-        ticks = [2, 5, 10, 20, 50, 100, 200, 500]
-        axes.set_yticks(ticks, map(str, ticks))
-    all_axes[0].legend()
+    handles = all_axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=3, fontsize=9, frameon=False)
     return figure
 
 

@@ -107,7 +107,7 @@ def draw(results: dict[str, Any]) -> Any:
             axes.axhline(entry["star"], color=colour, linestyle="--", linewidth=1.2, label=label)
         axes.set_xscale("log")
         axes.set(title=name, xlabel="number of features M")
-    all_axes[0].set_ylabel("test accuracy, %")
+    all_axes[0].set_ylabel("test accuracy, % (band: sd over repetitions)")
     all_axes[0].set_ylim(top=101)
     all_axes[1].legend(fontsize=9, loc="lower right")
     return figure

@@ -29,6 +29,7 @@ ABOUT = (
 
 PLACES = ("experiments",)
 WITHOUT = "the same without identity and transposition terms, overlapping basis"
+REDUCED = "GRNF, without identity\nand transposition terms"
 N_COMPONENTS = 512
 N_RUNS = 3
 L2 = [1e-3, 1e-2]
@@ -109,27 +110,28 @@ def _text(entry: Any) -> str:
 
 
 def draw(results: dict[str, Any]) -> Any:
-    """Draw ours beside the paper's row and the competitors, one column per set."""
-    figure, (axes,) = new_figure(8.5, 4.2)
+    """Draw all methods with standard deviations, one panel per dataset, the best on top."""
     names = list(results["sets"])
-    markers = dict(zip(results["published"], ["x", "v", "s", "D", "^", "P"], strict=True))
-    for index, (method, row) in enumerate(results["published"].items()):
-        points = [(x, row[name][0]) for x, name in enumerate(names) if row[name] is not None]
-        x, values = [x + 0.06 * (index - 2.5) for x, _ in points], [value for _, value in points]
-        axes.scatter(x, values, marker=markers[method], s=34, color=COLORS[1 + index % 6], label=method)
-    ours = list(results["sets"].values())
-    without = [entry["without_edge_terms"] for entry in ours]
-    drawn = {
-        "GRNF (± sd)": ([(s["mean"], s["std"]) for s in ours], -0.33, COLORS[0], COLORS[0]),
-        "GRNF without edge terms": ([(s["mean"], s["std"]) for s in without], -0.41, COLORS[0], "white"),
-        "GRNF, the paper": ([results["paper"][name] for name in names], -0.25, "black", "white"),
-    }
-    for label, (points, shift, colour, inside) in drawn.items():
-        means, deviations = zip(*points, strict=True)
-        style = {"fmt": "o", "markersize": 8, "capsize": 4, "color": colour, "markerfacecolor": inside}
-        axes.errorbar(np.arange(len(points)) + shift, means, yerr=deviations, label=label, **style)
-    axes.set_xticks(range(len(names)), names)
-    axes.set_ylabel("test accuracy, %")
-    axes.set_xlim(-0.5, len(names) - 0.5)
-    axes.legend(fontsize=9, ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    figure, all_axes = new_figure(11, 6, 3, -(-len(names) // 3))
+    for axes, name in zip(all_axes, names, strict=False):
+        found = results["sets"][name]
+        without = found["without_edge_terms"]
+        entries = {method: row[name] for method, row in results["published"].items() if row[name] is not None}
+        entries |= {
+            "GRNF, the paper": results["paper"][name],
+            REDUCED: (without["mean"], without["std"]),
+            "GRNF, this library": (found["mean"], found["std"]),
+        }
+        ranked = sorted(entries, key=lambda method: entries[method][0])
+        for place, method in enumerate(ranked):
+            mean, deviation = entries[method]
+            look = {"color": COLORS[0] if method.startswith("GRNF") else COLORS[6]}
+            look["markerfacecolor"] = look["color"] if method == "GRNF, this library" else "white"
+            axes.errorbar(mean, place, xerr=deviation, fmt="o", markersize=6, capsize=3, **look)
+        axes.set_yticks(range(len(ranked)), ranked, fontsize=8.5)
+        for label in axes.get_yticklabels():
+            label.set_fontweight("bold" if label.get_text() == "GRNF, this library" else "normal")
+        axes.set_title(name)
+    for axes in all_axes[-3:]:
+        axes.set_xlabel("accuracy ± sd over folds, %")
     return figure

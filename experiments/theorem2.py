@@ -1,4 +1,4 @@
-"""Theorem 2: bounds of the risk that a distance is wrong by eps, beside what happens."""
+"""Theorem 2: bounds of the probability that a distance is wrong by eps, and measured errors."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from grnf.metric import DistanceEstimate, required_dimension
 from grnf.metric.bounds import failure_probability
 from grnf.typing import FloatArray
 
-TITLE = "Theorem 2: risk of an error of 25 %"
+TITLE = "Theorem 2: probability of an error of 25 %"
 ABOUT = (
     "Two SBM graphs, one of each class. X is the squared distance estimated with M features, X' another "
     "such estimate, mu the value with M_* = 1,000,000 features. delta_* bounds P(|X - mu| >= eps) by "
     "Chebyshev with the variance of one term, delta_M bounds P(|X - X'| >= eps), delta_clt is the normal "
     "approximation; all three are the paper's, as are their empirical counterparts (500 estimates, "
-    "features picked at random from the M_*). Ours adds the constant of Theorem 2 itself (16 C, C = max E "
-    "psi^4), Hoeffding's bound, which needs no moment at all, and the coverage of the 95 % intervals that "
-    "come with every single distance."
+    "features picked at random from the M_*). Added are the constant of Theorem 2 itself (16 C, C = max E "
+    "psi^4), Hoeffding's bound, which needs no moment, and coverage and length of the 95 % intervals that "
+    "come with every distance."
 )
 
 SHARE = 0.25
@@ -91,12 +91,12 @@ def _empirical(
     generator = page_generator(seed, block)
     truth = float(terms.mean())
     estimates = np.empty(repetitions)
-    held = {"bernstein": 0, "clt": 0}
-    length = {"bernstein": 0.0, "clt": 0.0}
+    held = dict.fromkeys(("bernstein", "betting", "clt"), 0)
+    length = dict.fromkeys(held, 0.0)
     for repetition in range(repetitions):
         picked = terms[generator.integers(len(terms), size=M)]
         error = float(picked.std(ddof=1)) / np.sqrt(M)
-        estimate = DistanceEstimate(float(picked.mean()), error, M, largest_term=4.0)
+        estimate = DistanceEstimate(float(picked.mean()), error, M, 4.0, terms=picked)
         estimates[repetition] = estimate.squared
         for method in held:
             low, high = estimate.squared_interval(1 - DELTA, method)
@@ -106,10 +106,8 @@ def _empirical(
     return {
         "empirical_delta_star": float((np.abs(estimates - truth) >= eps).mean()),
         "empirical_delta_M": float((pairs >= eps).mean()),
-        "coverage_bernstein": held["bernstein"] / repetitions,
-        "coverage_clt": held["clt"] / repetitions,
-        "length_bernstein": length["bernstein"] / truth,
-        "length_clt": length["clt"] / truth,
+        **{f"coverage_{method}": count / repetitions for method, count in held.items()},
+        **{f"length_{method}": mean / truth for method, mean in length.items()},
     }
 
 
@@ -124,6 +122,7 @@ def tables(results: dict[str, Any]) -> list[Table]:
         "hoeffding": "Hoeffding",
         "theorem2": "Theorem 2, 16 C",
         "coverage_bernstein": "coverage of Bernstein",
+        "coverage_betting": "coverage of betting",
         "coverage_clt": "coverage of CLT",
     }
     header = ["M", *names.values()]
@@ -144,35 +143,52 @@ def tables(results: dict[str, Any]) -> list[Table]:
 
 
 def draw(results: dict[str, Any]) -> Any:
-    """Draw the bounds with what happens, and the coverage of the intervals."""
-    figure, (left, right) = new_figure(10.5, 4.4, columns=2, width_ratios=[1.7, 1])
-    M, curves, needed = results["dimensions"], results["curves"], results["needed"]
-    for name, label, colour, style, marker in (
-        ("theorem2", f"Theorem 2, 16 C (5 % from M = {needed['theorem2']:.1e})", COLORS[6], "-", None),
-        ("hoeffding", f"Hoeffding (5 % from M = {needed['hoeffding']:.1e})", COLORS[2], "--", None),
-        ("delta_M", r"$\delta_M$", COLORS[1], "-", "^"),
-        ("empirical_delta_M", r"$\hat\delta_M$ (empirical)", COLORS[1], "--", "^"),
-        ("delta_star", r"$\delta_*$", COLORS[0], "-", "o"),
-        ("empirical_delta_star", r"$\hat\delta_*$ (empirical)", COLORS[0], "--", "o"),
-        ("delta_clt", r"$\delta_{clt}$", "black", ":", None),
+    """Draw bounds and measured errors, and coverage and length of the intervals."""
+    figure, (risk, coverage, length) = new_figure(13, 4.6, columns=3, width_ratios=[1.6, 1, 1])
+    M, curves = np.array(results["dimensions"]), results["curves"]
+    wide = np.logspace(1.5, 11.5, 200)
+    eps, variance = results["eps"], results["variance"]
+    chebyshev = {
+        "Theorem 2, constant 16 C": (16 * results["C"], COLORS[6]),
+        r"Chebyshev, two estimates ($\delta_M$)": (8 * variance, COLORS[1]),
+        r"Chebyshev, one estimate ($\delta_*$)": (variance, COLORS[0]),
+    }
+    for label, (constant, color) in chebyshev.items():
+        risk.plot(wide, np.minimum(1, constant / (wide * eps**2)), color=color, label=label)
+    hoeffding = [failure_probability(int(m), eps, bound="hoeffding") for m in wide]
+    risk.plot(wide, hoeffding, color=COLORS[2], label="Hoeffding")
+    normal = [failure_probability(int(m), eps, bound="clt", variance=variance) for m in wide]
+    risk.plot(wide, normal, color="black", linestyle=":", label=r"normal approximation ($\delta_{clt}$)")
+    for name, label, color, marker in (
+        ("empirical_delta_M", "measured, two estimates", COLORS[1], "^"),
+        ("empirical_delta_star", "measured, one estimate", COLORS[0], "o"),
     ):
-        values = np.array(curves[name])
-        shown = values >= LOWEST  # an empirical 0 has no place on a logarithmic axis
-        axes_style = {"color": colour, "linestyle": style, "marker": marker, "markersize": 5}
-        left.plot(np.array(M)[shown], values[shown], label=label, linewidth=1.6, **axes_style)
-    left.set_xscale("log", base=2)
-    left.set_yscale("log")
-    left.set_ylim(1e-6, 1.6)
-    left.set(xlabel="number of features M", ylabel=r"risk of an error $\geq\varepsilon$ = 25 %")
-    left.legend(fontsize=9, loc="lower left")
-    for name, label, colour, marker in (
-        ("coverage_bernstein", "empirical Bernstein", COLORS[2], "s"),
-        ("coverage_clt", "normal approximation", COLORS[3], "D"),
+        shown = np.array(curves[name]) > 0  # 0 has no place on a logarithmic axis
+        risk.plot(
+            M[shown], np.array(curves[name])[shown], ls="", marker=marker, ms=5, color=color, label=label
+        )
+    risk.axhline(results["delta"], color="0.5", linewidth=1, linestyle="--")
+    risk.text(4e11, 1.12 * results["delta"], f"{100 * results['delta']:.0f} %", ha="right", color="0.35")
+    risk.set(xscale="log", yscale="log", ylim=(1e-3, 1.5), xlim=(20, 5e11))
+    risk.set(ylabel=f"probability of an error of {100 * results['share']:.0f} % or more")
+    risk.legend(fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
+    for name, label, color, marker in (
+        ("bernstein", "empirical Bernstein", COLORS[2], "s"),
+        ("betting", "betting (the default)", COLORS[4], "o"),
+        ("clt", "normal approximation", COLORS[3], "D"),
     ):
-        right.plot(M, curves[name], label=label, color=colour, marker=marker, markersize=5)
-    right.axhline(1 - results["delta"], color="black", linestyle=":", label="nominal 95 %")
-    right.set_xscale("log", base=2)
-    right.set(xlabel="number of features M", ylabel="share of intervals that hold $d_P^2$")
-    right.set_ylim(min(0.8, min(curves["coverage_clt"]) - 0.02), 1.01)
-    right.legend(fontsize=9, loc="lower right")
+        look = {"color": color, "marker": marker, "markersize": 5, "label": label}
+        held = np.array(curves[f"coverage_{name}"])
+        error = np.sqrt(held * (1 - held) / results["repetitions"])
+        coverage.errorbar(M, 100 * held, yerr=100 * error, capsize=2, **look)
+        length.plot(M, curves[f"length_{name}"], **look)
+    coverage.axhline(100 * (1 - results["delta"]), color="black", linestyle=":", label="nominal")
+    coverage.set(xscale="log", ylabel="intervals that contain $d_P^2$, %", ylim=(70, 102))
+    length.set(xscale="log", yscale="log", ylabel="mean length of an interval / $d_P^2$")
+    labels = coverage.get_legend_handles_labels()
+    coverage.legend(
+        *labels, fontsize=8.5, loc="upper left", bbox_to_anchor=(0, -0.16), ncols=2, frameon=False
+    )
+    for axes in (risk, coverage, length):
+        axes.set_xlabel("number of features M")
     return figure

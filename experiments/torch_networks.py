@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from experiments.peer_sets import load_set
+from experiments.baseline_sets import load_set
 from experiments.study import Table, over_folds
 from grnf import GRNFClassifier
 from grnf.datasets import load_folds

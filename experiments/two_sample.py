@@ -8,7 +8,7 @@ from scipy.stats import binom, spearmanr
 
 from experiments.figures import COLORS, new_figure
 from experiments.study import Table
-from experiments.two_sample_peers import adjacency, peers
+from experiments.two_sample_baselines import adjacency, baselines
 from experiments.two_sample_sets import SHARES, families, rewired_pools
 from grnf import Graph
 from grnf.datasets import make_sbm
@@ -39,7 +39,7 @@ DRAWS = {
 }
 """Graphs of each sample: draws for the level, and for the power."""
 FEW = 40
-"""Draws of peers for the level from 512 graphs on."""
+"""Draws of baselines for the level from 512 graphs on."""
 TICKS = (8, 32, 128, 512, 2048)
 PANELS = {
     ("powerlaw", "rewired", 0.03), ("powerlaw", "swapped", 0.05), ("small world", "swapped", 0.05),
@@ -77,7 +77,7 @@ def embedded(family, graphs):
     seconds = {OURS: time.process_time() - start}
     width = family.width
     matrices = [(adjacency(graph), family.attributes(graph)) for graph in graphs]
-    for name, describe in peers(width).items():
+    for name, describe in baselines(width).items():
         start = time.process_time()
         vectors[name] = {name: np.array([describe(*pair) for pair in matrices])}
         seconds[name] = time.process_time() - start
@@ -93,14 +93,14 @@ def sampled(random, unchanged, changed, share, n):
 
 def rejected(vectors, unchanged, changed, share, n, draws, seed=None):
     """Share of draws with p <= 0.05 by method, and processor seconds of a test."""
-    of_peers = min(draws, FEW) if n >= 512 and share == 0 else draws
+    of_baselines = min(draws, FEW) if n >= 512 and share == 0 else draws
     random = np.random.default_rng(n if seed is None else seed)
     permutations = PERMUTATIONS if n <= 512 else 99
     found, seconds = dict.fromkeys(vectors, 0), dict.fromkeys(vectors, 0.0)
     for number in range(draws):
         first, second = sampled(random, unchanged, changed, share, n)
         for name, views in vectors.items():
-            if name != OURS and number >= of_peers:
+            if name != OURS and number >= of_baselines:
                 continue
             start = time.process_time()
             how = {} if name == OURS else {"statistic": "mmd", "axes": ()}
@@ -112,14 +112,14 @@ def rejected(vectors, unchanged, changed, share, n, draws, seed=None):
             found[name] += result.pvalue <= 0.05
     return {
         "draws": draws,
-        "draws_of_peers": of_peers,
-        "rejected": {name: found[name] / (draws if name == OURS else of_peers) for name in found},
-        "seconds": {name: seconds[name] / (draws if name == OURS else of_peers) for name in seconds},
+        "draws_of_baselines": of_baselines,
+        "rejected": {name: found[name] / (draws if name == OURS else of_baselines) for name in found},
+        "seconds": {name: seconds[name] / (draws if name == OURS else of_baselines) for name in seconds},
     }
 
 
 def run_family(family, found, quick):
-    """Level and power at all sizes, up to one where ours and the best peer always reject."""
+    """Level and power at all sizes, up to one where ours and the best baseline always reject."""
     keys = [(family.name, *change) for change in [*family.changes, ("level", 0.0)]]  # what takes long is last
     pools_of = {8: (40, 20)} if quick else family.pools
     prepared = {}

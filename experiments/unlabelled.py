@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.peer_methods import predicted, score
-from experiments.peer_sets import UNITS, judged_inside
+from experiments.baseline_methods import predicted, score
+from experiments.baseline_sets import UNITS, judged_inside
 from experiments.study import Table
 from grnf import GRNFClassifier, GRNFRegressor
 from grnf.lifts import ClosedWalks, Individualize

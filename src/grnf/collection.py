@@ -23,7 +23,7 @@ from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch, check_graphs
 from grnf.io.encode import AttributeEncoder, warn_unused
 from grnf.io.objects import is_edge_table, iter_raw, listed_graphs, to_batch
-from grnf.io.raw import RawBatch
+from grnf.io.raw import RawBatch, failures
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -157,60 +157,46 @@ class Collection:
 
         Graphs that fail have rows of NaN, or are left out, as `on_error` asks. `errors` has the reasons.
         """
+
+        def made(places: IntArray) -> FloatArray:
+            batch = self.batch if len(places) == len(self) else self.batch.take(places)
+            try:
+                return function(batch)
+            except MemoryError as error:
+                largest = int(np.argmax(batch.sizes))
+                raise GraphError(
+                    f"out of memory: this graph has {batch.sizes[largest]:,} nodes ({error})",
+                    index=largest,
+                    cure="Use fewer features or lower orders, or leave it out with on_error='skip' "
+                    "(--on-error skip)",
+                ) from error
+
+        every = np.arange(len(self))
         if self.on_error == "raise" or not self.errors:
             try:
-                return replace(self, vectors=function(self.batch), batch=ABSENT)
-            except MemoryError as error:
-                if self.on_error == "raise":
-                    largest = int(np.argmax(self.batch.sizes))
-                    problem = _too_large(self.batch.sizes[largest], error)
-                    raise problem.located(index=int(self.rows[largest]), where=self.title) from error
+                return replace(self, vectors=made(every), batch=ABSENT)
             except GraphError as error:
                 if self.on_error == "raise":
                     row = None if error.index is None else int(self.rows[error.index])
-                    raise error.located(index=row, where=self.title) from None
+                    raise error.located(index=row, where=self.title) from error.__cause__
         Z = np.full((self.n_rows, width), np.nan, dtype=dtype)
-        errors = list(self.errors)
-        self._fill(Z, function, np.arange(len(self)), errors)
+
+        def fill(places: IntArray) -> None:
+            Z[self.rows[places]] = made(places)
+
+        failed = failures(every, fill) if len(self) else ()
+        errors = [*self.errors, *((int(self.rows[place]), error.explanation) for place, error in failed)]
         rows = np.arange(self.n_rows)
         if self.on_error == "skip" and errors:
             rows = np.delete(rows, [row for row, _ in errors])
             Z = Z[rows]
         return replace(self, rows=rows, errors=sorted(errors), batch=ABSENT, vectors=Z)
 
-    def _fill(
-        self,
-        Z: FloatArray,
-        function: Callable[[GraphBatch], FloatArray],
-        places: IntArray,
-        errors: list[tuple[int, str]],
-    ) -> None:
-        """Embed some graphs of the batch. If that fails, halve them until each graph that fails is alone."""
-        if len(places) == 0:
-            return
-        try:
-            Z[self.rows[places]] = function(self.batch.take(places))
-        except (GraphError, MemoryError) as error:
-            if len(places) == 1:
-                if isinstance(error, MemoryError):
-                    error = _too_large(self.batch.sizes[places[0]], error)
-                errors.append((int(self.rows[places[0]]), error.explanation))
-            else:
-                for half in np.array_split(places, 2):
-                    self._fill(Z, function, half, errors)
-
     def _named(self, rows: Sequence[int]) -> list[str]:
         if self.names is None:
             return [str(self.start + row) for row in rows]
         own = [self.names[row] for row in rows]
         return [str(self.start + row if one is None else one) for row, one in zip(rows, own, strict=True)]
-
-
-def _too_large(n_nodes: int, error: MemoryError) -> GraphError:
-    return GraphError(
-        f"out of memory: this graph has {n_nodes:,} nodes ({error})",
-        cure="Use fewer features or lower orders, or leave it out with on_error='skip' (--on-error skip)",
-    )
 
 
 def warn_skipped(skipped: list[tuple[int, str]], n_kept: int, where: str, stacklevel: int) -> None:
@@ -230,14 +216,7 @@ def fit_encode(
 ) -> tuple[AttributeEncoder, Collection]:
     """Fit an encoder on the good graphs of a collection, and encode them.
 
-    Parameters
-    ----------
-    X : collection of graphs of any kind, as in `GRNF.fit`
-    encoder : AttributeEncoder
-        Its policies are used. It is not fitted itself if the graphs need no encoding.
-    on_error : "raise", "nan" or "skip"
-    name : str
-        Name of the collection in errors.
+    The policies of the encoder are used. It is not fitted itself if the graphs need no encoding.
 
     Examples
     --------
@@ -278,16 +257,8 @@ def encode(X: Any, encoder: AttributeEncoder, on_error: str = "raise", *, name: 
 def collect(X: Any, *, name: str = "", ids: Sequence[str] | None = None, start: int = 0) -> Collection:
     """Return graphs, vectors or a collection as a `Collection`. Nothing is encoded or embedded.
 
-    Parameters
-    ----------
-    X : collection of graphs of any kind, `Collection`, or vectors
-        Vectors are a floating-point array with one or two dimensions, or a list of lists of numbers.
-    name : str
-        What errors call it, unless it is a `Collection` with a name.
-    ids : sequence of str, optional
-        Names of the graphs. By default their own.
-    start : int, default=0
-        Number of the first graph.
+    Vectors are a floating-point array with one or two dimensions, or a list of lists of numbers. `start` is
+    the number of the first graph, and `ids` replace the names of the graphs.
     """
     lists = isinstance(X, list) and len(X) > 0 and all(isinstance(row, list) for row in X)
     if lists and all(isinstance(entry, int | float) for row in X for entry in row):
@@ -320,16 +291,9 @@ def vectors_of(
 ) -> Collection:
     """Return the vectors of graphs, or vectors unchanged, all of them finite.
 
-    Parameters
-    ----------
-    X, name, ids, start
-        As in `collect`.
-    transformer : object with `transform`, optional
-        Makes vectors of graphs. If it is not fitted, a copy is fitted on X. The result has it.
-    on_error : "raise", "nan" or "skip"
-        A bad graph, or a vector that is not finite, is an error, or it is left out and reported.
-    keep_graphs : bool, default=False
-        Return the graphs too, as `RawGraph`.
+    A transformer that is not fitted is cloned and fitted on X, and the result has it. A bad graph, or a
+    vector that is not finite, is an error, or it is left out and reported. The other parameters are those of
+    `collect`. With `keep_graphs` the result has the graphs as `RawGraph`.
 
     Examples
     --------

@@ -220,6 +220,7 @@ def test_a_folder_is_not_a_vector_file(call, tu, tmp_path):
     result = call("embed", tu, "-o", tmp_path / "d.npy", "-m", 4)
     assert (result.returncode, "a folder is not replaced" in result.stderr) == (1, True)
     assert list((tmp_path / "d.npy").iterdir()) == []
+    require("pyarrow")  # for shards
     assert call("embed", tu, "-o", f"{tmp_path / 'd.npy'}/", "-m", 4).returncode == 0
 
 

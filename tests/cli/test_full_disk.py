@@ -216,7 +216,7 @@ def test_no_graphs_are_an_empty_file_in_some_formats(tmp_path, name):
 def test_an_output_is_not_written_over(call, tu, tmp_path):
     for command, first, second in (
         (["embed", tu, "-m", 8, "-o"], "z.npy", "y.npy"),
-        (["convert", tu], "z.json", "y.json"),
+        (["convert", tu], "z.jsonl", "y.jsonl"),
         (["distances", tu, "-m", 8, "-o"], "d.npy", "e.npy"),
         (["distances", "--kernel", tu, "-m", 8, "-o"], "k.csv", "l.csv"),
     ):

@@ -22,8 +22,10 @@ def test_map_of_a_benchmark_set(call, tu, tmp_path):
     html = page.read_text(encoding="utf-8")
     assert "<title>A &lt;set&gt;</title>" in html
     assert meta_of(html)["columns"][0]["name"] == "label"
+    assert meta_of(html)["about"][-1].startswith("Command: grnf map ")
+    assert "--title 'A <set>'" in meta_of(html)["about"][-1]
     assert (meta_of(html)["k"], meta_of(html)["n"]) == (3, 25)
-    assert (meta_of(html)["bars"], meta_of(html)["title"]) == (0, "distance of JointFeatures")
+    assert (meta_of(html)["bars"], meta_of(html)["title"]) == (0, "joint distance")
     again = call("map", tu, "-o", page)
     assert (again.returncode, "--force" in again.stderr) == (1, True)
 
@@ -111,6 +113,7 @@ def test_two_datasets_are_compared(call, tmp_path):
 
 
 def test_no_graphs_make_an_empty_map(call, tmp_path):
+    require("ijson")
     (tmp_path / "none.json").write_text("[]")
     done = call("map", tmp_path / "none.json", "-o", tmp_path / "map.html", "--format", "json")
     assert done.returncode == 0, done.stderr

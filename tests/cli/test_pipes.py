@@ -96,6 +96,7 @@ def test_embed_a_named_pipe(call, fifo, graphs, tmp_path, suffix):
 
 @pytest.mark.parametrize("format", ["json", "npz", "edge-table", "tu"])
 def test_every_command_reads_pipes_of_the_shell(call, substituted, graphs, tu, tmp_path, format):
+    require_format(format)
     data = Path(shutil.make_archive(tmp_path / "TU", "zip", tu)).read_bytes()
     if format != "tu":
         suffix = {"edge-table": "csv"}.get(format, format)
@@ -166,6 +167,7 @@ def test_an_empty_pipe_holds_no_graphs(call, fifo, tmp_path, name):
 
 
 def test_errors_call_the_pipe_by_its_name(call, fifo, tmp_path):
+    require("ijson")
     source = fifo("pipe.json", b'{"nodes": [')
     result = call("embed", source, "-o", tmp_path / "z.npy")
     assert result.returncode == 1

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cli.small_sets import write_tu
+from optional import require
 
 
 @pytest.fixture
@@ -114,6 +115,7 @@ def test_page_of_an_evaluation(call, kind, tmp_path):
         np.save(tmp_path / "b.npy", random.normal(3, 1, size=(60, 3)))
         samples = tmp_path / "a.npy", tmp_path / "b.npy"
     else:
+        require("rdkit")
         for name in "ab":
             atoms = ["C", "N", "O"] if name == "a" else ["C", "S"]
             lines = ["".join(random.choice(atoms, size=6)) + f" <b>{name}{i}&" for i in range(60)]

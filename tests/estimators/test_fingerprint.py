@@ -97,6 +97,8 @@ def test_main_column_and_combinations():
     assert kept.all()
     _, kept = WLFingerprint(depth=2, counts=False).fit(graphs)._keys(fingerprint._batch(graphs))
     assert kept.sum(axis=1).tolist() == [4, 6, 6, 6]
+    keys, _ = WLFingerprint(depth=2, fine_depth=1).fit(graphs)._keys(fingerprint._batch(graphs))
+    assert keys.shape == (5, 6)
 
 
 def test_labels_that_fit_did_not_find_make_graphs_distant():

@@ -89,7 +89,9 @@ def test_every_experiment_has_its_parts(name):
 
 
 def check_tsne(results):
-    assert list(results["sets"]) == list(tsne.MAPS)
+    assert list(results["sets"]) == [
+        name for name in tsne.MAPS if name != "AIDS"
+    ]  # which a quick run leaves out
     for entry in results["sets"].values():
         assert np.shape(entry["points"]) == (results["n_graphs"], 2)
         assert 0.5 < entry["nearest_of_own_class"] <= 1
@@ -272,8 +274,8 @@ def test_runs_and_resumes(name, checked, study):
 
 
 @pytest.mark.slow
-def test_peers(checked, real):
-    (entry,) = checked("peers", real).values()
+def test_baselines(checked, real):
+    (entry,) = checked("baselines", real).values()
     assert list(entry["methods"]) == [
         "GRNF",
         "WL-OA",
@@ -284,7 +286,7 @@ def test_peers(checked, real):
     for found in entry["methods"].values():
         assert len(found["scores"]) == 2
         assert np.mean(found["scores"]) > 70  # 66 in 100 are of the larger class
-    assert again("peers", real) == {"MUTAG": entry}
+    assert again("baselines", real) == {"MUTAG": entry}
 
 
 @pytest.mark.slow
@@ -439,7 +441,7 @@ def test_ablation(two_sets, tmp_path):
     entries = results["sets"]["ENZYMES"]
     assert list(entries) == ["the recipe", "without plain", "without degrees"]
     (table,) = ablation.tables(results)
-    assert [row[0] for row in table.rows] == list(entries)
+    assert [row[0] for row in table.rows] == ["all seven views", "without attributes", "without degrees"]
     recipe = np.mean([fold["test"] for fold in entries["the recipe"]])
     without = np.mean([fold["test"] for fold in entries["without plain"]])
     assert f"({100 * (without - recipe):+.1f}" in table.rows[1][1]

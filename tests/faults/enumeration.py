@@ -76,6 +76,12 @@ CASES = {
         for suffix in ("npy", "npz", "csv", "parquet")
     },
     "embed-shards": Case(["embed", "in.g6", "-o", "z", "--shard-size", "5", *SMALL], ("--resume",)),
+    "embed-threads": Case(
+        ["embed", "in.g6", "-o", "z.npy", "--block-size", "5", "--n-jobs", "2", *SMALL], ("--resume",)
+    ),
+    "embed-processes": Case(
+        ["embed", "in.g6", "-o", "z", "--shard-size", "5", "--n-jobs", "2", *SMALL], ("--resume",)
+    ),
     "embed-over": Case(
         ["embed", "in.g6", "-o", "z.npy", "--seed", "1", "--force", *SMALL],
         ("--resume",),
@@ -96,6 +102,15 @@ CASES = {
     "train": Case(TRAIN, ("--force",)),
     "train-report": Case([*TRAIN, "--report", "report"], ("--force",)),
     "predict": Case(["predict", "y.grnf", "more.g6", "-o", "p.csv"], ("--force",), (TRAIN,)),
+    "predict-explain": Case(
+        ["predict", "y.grnf", "more.g6", "-o", "p.csv", "--explain", "e.html"], ("--force",), (TRAIN,)
+    ),
+    **{
+        f"compare-picture-{suffix}": Case(
+            ["compare", "in.g6", *TABLES["compare"], "-o", "t.json", "--picture", f"p.{suffix}"], ("--force",)
+        )
+        for suffix in ("png", "svg", "pdf")
+    },
     **{
         name: Case(["search", "x.index", "more.g6", "-o", f"s.{suffix}"], ("--force",), (INDEX,))
         for name, suffix in (("search", "csv"), ("search-html", "html"))

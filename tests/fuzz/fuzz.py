@@ -45,61 +45,19 @@ from grnf.maps import GraphMap, map_graphs  # noqa: E402
 from grnf.scale import embed  # noqa: E402
 from grnf.search import GraphIndex, segments  # noqa: E402
 from grnf.stats import ChangeDetector  # noqa: E402
-from readers import FORMATS, read_all, valid_bytes  # noqa: E402
+from readers import FORMATS, damaged, read_all, valid_bytes  # noqa: E402
 
 RESULTS = HERE.parents[1] / "benchmarks" / "results" / "fuzz.json"
 SLICE, LONGEST, MEMORY = 2, 20, 4 * 2**30
 """Seconds of a target until the next one, and seconds and bytes of a case."""
-PIECES = [b"", b"0", b"-1", b"9" * 20, b"nan", b"1e999", b'"', b"'", b"\n", b"[", b"]", b"{", b"}", b"<"]
-PIECES += [
-    b"/>",
-    b",",
-    b";",
-    b":",
-    b"=",
-    b"\x00",
-    b"\xff" * 4,
-    b"\x7f",
-    b"&",
-    b"\xef\xbb\xbf",
-    b"\xff\xfe",
-    b"%",
-]
-TEXTS = ["", "x", "-1", "0", "3", "1e999", "nan", "auto", "4GB", ".", ",", "a=b", "1:2/3,2:1/3", "csv:x=1"]
-TEXTS += [
-    "edge-list:directed",
-    "none",
-    "all",
-    "t.csv",
-    "t.parquet",
-    "gone/t.json",
-    "[",
-    "ü",
-    "\x1b[31m",
-    "1,2",
-]
+TEXTS = [
+    "", "x", "-1", "0", "3", "1e999", "nan", "auto", "4GB", ".", ",", "a=b", "1:2/3,2:1/3", "csv:x=1", "1,2",
+    "edge-list:directed", "none", "all", "t.csv", "t.parquet", "gone/t.json", "[", "ü", "\x1b[31m",
+]  # fmt: skip
 
 
 class TooSlow(BaseException):
     """A case took too long."""
-
-
-def damaged(data, chance):
-    """Return bytes with pieces changed, cut out, doubled or put in."""
-    data = bytearray(data)
-    for _ in range(chance.randint(1, 5)):
-        start = chance.randint(0, len(data))
-        stop = min(len(data), start + chance.choice([0, 1, 1, 2, 4, 12, 60]))
-        kind = chance.random()
-        if kind < 0.3:
-            data[start:stop] = chance.randbytes(chance.randint(0, 4))
-        elif kind < 0.5:
-            data[start:stop] = data[start:stop] * chance.choice([2, 3, 50])
-        elif kind < 0.6:
-            del data[start:]
-        else:
-            data[start:stop] = chance.choice(PIECES)
-    return bytes(data)
 
 
 def altered(value, chance):

@@ -1,4 +1,4 @@
-"""What the fuzz tests share: a small valid file of each format, and the promise that readers keep."""
+"""What the fuzz tests share: a small valid file of each format, damage, and the promise that readers keep."""
 
 import tempfile
 from pathlib import Path
@@ -29,6 +29,10 @@ TEXTS = {
 }
 
 
+PIECES = b"0 -1 99999999999999999999 nan 1e999 \" ' [ ] { } < /> , ; : = % # & \x7f".split()
+PIECES += [b"", b"\n", b"\x00", b"\xff" * 4, b"\xef\xbb\xbf", b"\xff\xfe"]
+
+
 def example():
     texts = np.array(["C", None, "ü<&"], dtype=object)
     columns = {"element": texts, "charge": np.array([1, 2, 3]), "x": np.array([[0.5, np.nan]] * 3)}
@@ -57,6 +61,24 @@ def valid_bytes(name):
             several = [graph] if FORMATS[name].one_graph else [graph, graph]
             write_graphs(path, several, format=name, lossy=True)
         return path.read_bytes()
+
+
+def damaged(data, chance):
+    """Return bytes with pieces changed, cut out, doubled or put in."""
+    data = bytearray(data)
+    for _ in range(chance.randint(1, 5)):
+        start = chance.randint(0, len(data))
+        stop = min(len(data), start + chance.choice([0, 1, 1, 2, 4, 12, 60]))
+        kind = chance.random()
+        if kind < 0.3:
+            data[start:stop] = chance.randbytes(chance.randint(0, 4))
+        elif kind < 0.5:
+            data[start:stop] = data[start:stop] * chance.choice([2, 3, 50])
+        elif kind < 0.6:
+            del data[start:]
+        else:
+            data[start:stop] = chance.choice(PIECES)
+    return bytes(data)
 
 
 def read_all(name, data, folder):

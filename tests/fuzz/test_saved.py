@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from grnf import GRNF
+from grnf import GRNF, GRNFClassifier
 from grnf.datasets import make_sbm
 from grnf.errors import GraphError
 from grnf.estimators import FeatureViews
@@ -184,3 +184,15 @@ def test_maps(tmp_path):
         for other in (array[:-1], array[None], array.astype("U8"), array * np.nan, np.zeros(0)):
             join(path, head, {**arrays, name: other})
             check(lambda: GraphMap.load(path).html(), path)
+
+
+def test_a_model_whose_directory_lies_about_its_place(tmp_path):
+    """zipfile seeks before the file, and its error names no file (`make fuzz`, load-linear, seed 176)."""
+    path = tmp_path / "model.grnf"
+    GRNFClassifier(8, estimator="linear", random_state=0).fit(GRAPHS, np.arange(len(GRAPHS)) % 2).save(path)
+    data = bytearray(path.read_bytes())
+    place = int.from_bytes(data[-6:-2], "little")
+    data[-6:-2] = (place + len(data)).to_bytes(4, "little")
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"model\.grnf: .*not a model that can be used"):
+        GRNFClassifier.load(path)

@@ -204,15 +204,6 @@ def test_any_attributes_give_a_graph_or_our_error(rows):
         assert (encoded.n_nodes, encoded.n_edges) == (graph.number_of_nodes(), graph.number_of_edges())
 
 
-def test_errors_of_other_libraries_become_ours():
-    graph = nx.path_graph(2)
-    graph.nodes[0]["size"] = 10**400
-    with pytest.raises(
-        GraphError, match=r"X\[0\]: an object of type networkx.* cannot be read: int too large"
-    ):
-        list(iter_raw([graph]))
-
-
 @pytest.mark.parametrize(
     ("column", "message"),
     [

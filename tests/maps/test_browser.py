@@ -575,3 +575,19 @@ def test_a_real_map_marks_what_differs(watch):
         if (data[i] > 200 && data[i + 2] < 120 && data[i + 3] > 60) sum++;
       return sum; }, 0)""")
     assert orange > 20
+
+
+@pytest.mark.parametrize("images", ["null", "[3, 2, 1, 0]"])
+def test_neighbors_are_turned_and_mirrored_towards_the_graph(watch, thousand, images):
+    """With a correspondence of nodes, or without (on a map with too many pairs)."""
+    found = watch(thousand).page.evaluate(
+        f"""() => {{
+      const edges = {{from: [0, 1, 2], to: [1, 2, 3]}};
+      const g = {{x: [0, 100, 100, 300], y: [0, 0, 100, 50], kind: [0, 1, 1, 0], ...edges}};
+      const flip = list => [...list].reverse(), h = {{...g, x: flip(g.y), y: flip(g.x), kind: flip(g.kind)}};
+      const made = grnfMap.turned(h, g, {images});
+      return [flip(made.x), flip(made.y)];
+    }}"""
+    )
+    assert found[0] == pytest.approx([0, 100, 100, 300], abs=1e-6)
+    assert found[1] == pytest.approx([0, 0, 100, 50], abs=1e-6)

@@ -4,7 +4,9 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from importlib.resources import files
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from grnf.io import RawGraph
 from grnf.maps.point_columns import make_column
 from map_pages import Reader, large_map, map_graphs, meta_of, parts_of
 from optional import require
+
+LINK = '<a href="https://github.com/grnf/grnf" target="_blank" rel="noopener noreferrer">grnf</a>'
 
 EVIL = [
     '</script><script>alert("x")</script>',
@@ -32,7 +36,10 @@ def small(**settings):
 
 
 def test_a_page_asks_for_nothing():
-    html = small().html()
+    made = small()
+    html = made.html()
+    assert html.count(LINK) == 1
+    html = html.replace(LINK, "")  # it is followed by a click alone
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)[1]
     assert policy.startswith("default-src 'none'")
     assert "unsafe" not in policy
@@ -46,12 +53,38 @@ def test_a_page_asks_for_nothing():
         assert f"{kind}-src 'sha256-{digest}'" in policy
 
 
+@pytest.mark.parametrize("kind", ["category", "number", "none", "empty"])
+def test_a_page_has_a_title_and_a_picture_for_links_to_it(kind):
+    if kind == "empty":
+        made = map_graphs([], title="a & b")
+    else:
+        values = {"category": list("ab" * 12), "number": [None, *np.linspace(0, 1, 23)], "none": None}[kind]
+        made = replace(small(columns=values and {"value": values}), title="a & b", color="value")
+    html = made.html()
+    assert '<meta property="og:title" content="a &amp; b">' in html
+    uri = re.search(r'<meta property="og:image" content="data:image/png;base64,([^"]*)">', html)[1]
+    content = base64.b64decode(uri)
+    assert len(content) < 20_000
+    picture = pytest.importorskip("matplotlib.image").imread(BytesIO(content))
+    assert picture.shape[:2] == (315, 600)
+    colors = {tuple(color) for color in picture[..., :3].reshape(-1, 3).tolist()}
+    assert len(colors) == {"category": 3, "none": 2, "empty": 1}.get(kind, len(colors))
+    assert kind != "number" or len(colors) > 10
+
+
 def test_the_script_is_one_small_readable_file():
     script = files("grnf.maps").joinpath("map.js").read_text(encoding="utf-8")
     assert len(script) < 64_000
     assert max(map(len, script.splitlines())) < 200
     assert "innerHTML" not in script
     assert "eval(" not in script
+
+
+def test_a_target_is_the_first_color_before_other_columns():
+    columns = {"rings": [1, 2] * 12, "measured solubility": np.linspace(0, 1, 24)}
+    graphs, _ = make_sbm(24, random_state=0)
+    made = map_graphs(graphs, columns=columns, transformer=GRNF(32, random_state=0), layout="pca")
+    assert made.color == "measured solubility"
 
 
 @pytest.mark.parametrize("text", EVIL)
@@ -188,15 +221,15 @@ def test_many_categories_become_nineteen_and_others():
 
 def test_wrong_use_is_explained():
     graphs, y = make_sbm(8, random_state=0)
-    with pytest.raises(ValueError, match="y has 3 entries for 8 graphs"):
+    with pytest.raises(ValueError, match="y must have an entry for each of the 8 graphs, got 3"):
         map_graphs(graphs, y[:3])
-    with pytest.raises(ValueError, match="'size' has 2 entries for 8"):
+    with pytest.raises(ValueError, match="an entry for each of the 8 graphs, got 2"):
         map_graphs(graphs, columns={"size": [1, 2]})
     with pytest.raises(GraphError, match="2 ids for 8 graphs"):
         map_graphs(graphs, ids=["a", "b"])
     with pytest.raises(ValueError, match="layout"):
         map_graphs(graphs, layout="globe")
-    with pytest.raises(ValueError, match=r"no column 'z' found\. Available: label, nodes"):
+    with pytest.raises(ValueError, match=r"color must be one of label, nodes.*, got 'z'"):
         map_graphs(graphs, y, color="z")
     with pytest.raises(GraphError) as caught:
         map_graphs([graphs[0], 5])

@@ -61,13 +61,7 @@ def written_aside(path: str | os.PathLike[str], needed: int | None = None) -> It
     """Give the path of an empty file next to `path`, and rename it to `path` at the end of the block.
 
     If an exception leaves the block, the file is removed and `path` stays as it was. If `path` is a symbolic
-    link, the file that it points to is replaced.
-
-    Parameters
-    ----------
-    path : path
-    needed : int, optional
-        About how many bytes are needed. The error of a full disk states it.
+    link, the file that it points to is replaced. The error of a full disk states the `needed` bytes.
     """
     target = Path(os.path.realpath(path))
     with room_for(path, target.parent, needed), unfinished(target) as aside:
@@ -199,14 +193,7 @@ def room_for(
 ) -> Iterator[None]:
     """Say what did not fit on its disk, how much is free there, and what helps.
 
-    Parameters
-    ----------
-    name : str or path
-        Of what is written.
-    folder : Path, optional
-        Where it is, by default among the temporary files.
-    needed : int, optional
-        About how many bytes it takes.
+    `name` is written to `folder`, by default among the temporary files, and takes about `needed` bytes.
     """
     try:
         yield

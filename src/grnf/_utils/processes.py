@@ -22,13 +22,7 @@ def in_processes(
 ) -> Iterator[Result]:
     """Return the results of tasks one by one, in order. A few are under way at a time: memory stays bounded.
 
-    Parameters
-    ----------
-    work : callable
-        A function of a module, which other processes can import.
-    tasks : iterable
-    n_jobs : int, optional
-        Processes, as joblib counts them, None or 1 for this one.
+    `work` is a function of a module, which other processes can import. None or 1 is this process.
     """
     n_jobs = checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
     if effective_n_jobs(n_jobs) == 1:

@@ -133,14 +133,8 @@ def checked(
 ) -> Any:
     """Return a parameter in Python's own type, or raise an error that names the requirement.
 
-    Parameters
-    ----------
-    value, name : object, str
-    *rules : Rule or str
-        One of the rules must hold. A text is what to do about it, for the end of the message.
-    owner : str, default=""
-        The class whose parameter it is.
-    error : type, default=ValueError
+    One of the rules must hold. A text among them is what to do about it, for the end of the message. `owner`
+    is the class whose parameter it is.
     """
     for rule in rules:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -132,7 +134,8 @@ def map(  # noqa: A001 the word users know
             random_state=features.seed or 0,
             n_jobs=run.n_jobs,
         )
-    made = replace(made, molecules=reading.molecules)
+    command = f"Command: {shlex.join(['grnf', *sys.argv[1:]])}"
+    made = replace(made, molecules=reading.molecules, about=[*made.about, command])
     made.write(out.output)
     if out.save_layout is not None:
         made.save(out.save_layout)

@@ -16,6 +16,7 @@ from typer import Option
 
 from grnf._utils.files import check_free
 from grnf.cli.messages import note
+from grnf.errors import invalid
 
 if TYPE_CHECKING:
     from grnf.estimators import GRNF
@@ -381,7 +382,7 @@ def _parse_dimension(text: str) -> int | str:
     try:
         return text if text == "auto" else int(text)
     except ValueError:
-        raise ValueError(f"expected an integer or auto, got {text!r}") from None
+        raise invalid("-m", "be an integer or auto", repr(text)) from None
 
 
 def _parse_orders(text: str) -> Any:
@@ -397,7 +398,7 @@ def _parse_orders(text: str) -> Any:
         pairs = [pair.split(":") for pair in text.split(",")]
         law = {int(k): float(Fraction(p.strip())) for k, p in pairs}
     except ValueError:
-        raise ValueError(f"expected order:probability,... or poisson:rate, got {text!r}") from None
+        raise invalid("a distribution", "be order:probability,... or poisson:rate", repr(text)) from None
     as_order_law(law)
     return law
 
@@ -411,5 +412,5 @@ def _parse_proposal(text: str, target: Any) -> Any:
     try:
         orders = [int(k) for k in text.split(",")]
     except ValueError:
-        raise ValueError(f"expected a distribution, or orders (example: 1,2), got {text!r}") from None
+        raise invalid("--proposal", "be a distribution, or orders (example: 1,2)", repr(text)) from None
     return as_order_law(target).restricted_to(orders)

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from grnf._utils.jit import compiled, inner
+from grnf._utils.jit import compiled, inlined, inner
 from grnf.edits.edit_problem import DenseProblem, EditProblem
 from grnf.edits.propagation import histogram_bound, propagated_mapping
 from grnf.graphs import Graph
@@ -47,14 +47,51 @@ VISITS = 200
 TINY = 1e-9
 
 
+class Moves(NamedTuple):
+    """The arrays for single nodes with all their edges. `near1` lists the neighbors of each node of g."""
+
+    node_gain: FloatArray
+    first: IntArray
+    second: IntArray
+    near1: IntArray
+    edge_gain: FloatArray
+
+
+class Stars(NamedTuple):
+    """The arrays for the edges of pairs of nodes.
+
+    `uniform` is (1, a, b) if gains are a for equal codes and b >= a for others, else zeros.
+    """
+
+    first: IntArray
+    second: IntArray
+    near1: IntArray
+    near2: IntArray
+    edge_gain: FloatArray
+    uniform: FloatArray
+
+
+def arrays_of(dense: DenseProblem) -> tuple[Moves, Stars]:
+    """Return a problem for the kernels."""
+    inside, uniform = dense.edge_gain[1:, 1:], np.zeros(3)
+    if inside.size:
+        equal, other = inside[0, 0], inside[0, -1]
+        expected = np.where(np.eye(len(inside), dtype=bool), equal, other)
+        if equal <= other and (inside == expected).all():
+            uniform[:] = 1.0, equal, other
+    codes, near = (dense.first, dense.second), (neighbor_lists(dense.first), neighbor_lists(dense.second))
+    return Moves(dense.node_gain, *codes, near[0], dense.edge_gain), Stars(
+        *codes, *near, dense.edge_gain, uniform
+    )
+
+
 @inner
-def assign(
-    cost: FloatArray, size: int, u: FloatArray, v: FloatArray, row_of: IntArray, work: FloatArray
-) -> Any:
+def assign(cost: FloatArray, size: int, scratch: Any) -> Any:
     """Solve the square assignment problem by shortest augmenting paths. Return the total.
 
     Potentials u, v (from index 1) satisfy u[i + 1] + v[j + 1] <= cost[i, j].
     """
+    u, v, row_of, work = scratch
     way = np.empty(size + 1, np.int64)
     used = np.empty(size + 1, np.bool_)
     for j in range(size + 1):
@@ -90,20 +127,10 @@ def assign(
     return -v[0]
 
 
-@inner
-def uniform_star_gain(
-    i: int,
-    x: int,
-    free1: Any,
-    free2: Any,
-    first: Any,
-    second: Any,
-    near1: Any,
-    near2: Any,
-    uniform: Any,
-    count: Any,
-) -> Any:
+@inlined
+def uniform_star_gain(i: int, x: int, free1: Any, free2: Any, stars: Stars, count: Any) -> Any:
     """Return the same as `star_gain` if gains are uniform[1] for equal codes and uniform[2] for others."""
+    first, second, near1, near2, _, uniform = stars
     a = b = common = 0
     for at in range(near1[i, 0]):
         j = near1[i, at + 1]
@@ -123,23 +150,12 @@ def uniform_star_gain(
 
 
 @inner
-def star_gain(
-    i: int,
-    x: int,
-    free1: Any,
-    free2: Any,
-    first: Any,
-    second: Any,
-    near1: Any,
-    near2: Any,
-    edge_gain: FloatArray,
-    uniform: FloatArray,
-    scratch: Any,
-) -> Any:
+def star_gain(i: int, x: int, free1: Any, free2: Any, stars: Stars, scratch: Any) -> Any:
     """Return the largest gain (the most negative sum) of matching edges of i and x to free nodes."""
-    cost, u, v, row_of, work, count = scratch
-    if uniform[0] > 0:
-        return uniform_star_gain(i, x, free1, free2, first, second, near1, near2, uniform, count)
+    if stars.uniform[0] > 0:
+        return uniform_star_gain(i, x, free1, free2, stars, scratch[1])
+    first, second, near1, near2, edge_gain, _ = stars
+    cost, _, assignment = scratch
     a = b = 0
     for at in range(near1[i, 0]):
         j = near1[i, at + 1]
@@ -164,42 +180,42 @@ def star_gain(
         for column in range(size):
             if row >= a or column >= b:
                 cost[row, column] = 0.0
-    return assign(cost, size, u, v, row_of, work)
+    return assign(cost, size, assignment)
 
 
 @inner
-def scratch_of(near1: Any, near2: Any, n_codes: int) -> Any:
+def assignment_scratch(size: int) -> Any:
+    """Return the arrays that `assign` works with: u, v, row_of, work."""
+    return np.empty(size + 1), np.empty(size + 1), np.empty(size + 1, np.int64), np.empty(size + 1)
+
+
+@inner
+def star_scratch(stars: Stars) -> Any:
     """Return the arrays that `star_gain` works with."""
-    size = max(near1.shape[1], near2.shape[1]) + 1
-    return (
-        np.empty((size, size)), np.empty(size + 1), np.empty(size + 1), np.empty(size + 1, np.int64),
-        np.empty(size + 1), np.zeros(n_codes, np.int64),
-    )  # fmt: skip
+    size = max(stars.near1.shape[1], stars.near2.shape[1])
+    n_codes = max(stars.edge_gain.shape[0], stars.edge_gain.shape[1])
+    return np.empty((size, size)), np.zeros(n_codes, np.int64), assignment_scratch(size)
 
 
 @compiled
-def branch_gains(
-    node_gain: FloatArray, first: Any, second: Any, near1: Any, near2: Any, edge_gain: Any, uniform: Any
-) -> FloatArray:
+def branch_gains(node_gain: FloatArray, stars: Stars) -> FloatArray:
     """Return the gains of matching single nodes with half of their edges."""
     n, m = node_gain.shape
     free1, free2 = np.ones(n, np.bool_), np.ones(m, np.bool_)
-    scratch = scratch_of(near1, near2, max(edge_gain.shape[0], edge_gain.shape[1]))
+    scratch = star_scratch(stars)
     gains = np.empty((n, m))
     for i in range(n):
         for x in range(m):
-            star = star_gain(i, x, free1, free2, first, second, near1, near2, edge_gain, uniform, scratch)
-            gains[i, x] = node_gain[i, x] + 0.5 * star
+            gains[i, x] = node_gain[i, x] + 0.5 * star_gain(i, x, free1, free2, stars, scratch)
     return gains
 
 
 @inner
-def gain_at(
-    i: int, x: int, images: IntArray, node_gain: Any, first: Any, second: Any, near1: Any, edge_gain: Any
-) -> Any:
+def gain_at(i: int, x: int, images: IntArray, moves: Moves) -> Any:
     """Return the gain of i as x, next to all other mapped nodes."""
     if x < 0:
         return 0.0
+    node_gain, first, second, near1, edge_gain = moves
     gain = node_gain[i, x]
     for at in range(near1[i, 0]):
         j = near1[i, at + 1]
@@ -210,31 +226,21 @@ def gain_at(
 
 
 @inner
-def gain_of_move(
-    i: int,
-    y: int,
-    images: IntArray,
-    owner: IntArray,
-    node_gain: Any,
-    first: Any,
-    second: Any,
-    near1: Any,
-    edge_gain: Any,
-) -> Any:
+def gain_of_move(i: int, y: int, images: IntArray, owner: IntArray, moves: Moves) -> Any:
     """Give i the image y (-1: none), in exchange for its own. Return the change of the cost."""
     x = images[i]
     j = owner[y] if y >= 0 else -1
-    before = gain_at(i, x, images, node_gain, first, second, near1, edge_gain)
+    before = gain_at(i, x, images, moves)
     if j >= 0:
         images[i] = -1
-        before += gain_at(j, y, images, node_gain, first, second, near1, edge_gain)
+        before += gain_at(j, y, images, moves)
         images[j] = -1
-        after = gain_at(j, x, images, node_gain, first, second, near1, edge_gain)
+        after = gain_at(j, x, images, moves)
         images[j] = x
     else:
         after = 0.0
     images[i] = y
-    after += gain_at(i, y, images, node_gain, first, second, near1, edge_gain)
+    after += gain_at(i, y, images, moves)
     if x >= 0:
         owner[x] = j
     if y >= 0:
@@ -262,18 +268,10 @@ def wake(i: int, near1: IntArray, active: Any) -> None:
 
 
 @inner
-def descend(
-    images: IntArray,
-    owner: IntArray,
-    active: Any,
-    node_gain: Any,
-    first: Any,
-    second: Any,
-    near1: Any,
-    edge_gain: Any,
-) -> Any:
+def descend(images: IntArray, owner: IntArray, active: Any, moves: Moves) -> Any:
     """Make moves of active nodes that lower the cost until there is none. Return the change of the cost."""
-    n, m = node_gain.shape
+    near1 = moves.near1
+    n, m = moves.node_gain.shape
     total, changed = 0.0, True
     while changed:
         changed = False
@@ -286,7 +284,7 @@ def descend(
                 if y == x:
                     continue
                 j = owner[y] if y >= 0 else -1
-                change = gain_of_move(i, y, images, owner, node_gain, first, second, near1, edge_gain)
+                change = gain_of_move(i, y, images, owner, moves)
                 if change < -TINY:
                     total += change
                     changed = True
@@ -304,22 +302,14 @@ def descend(
 
 
 @compiled
-def improve(
-    images: IntArray,
-    restarts: int,
-    node_gain: FloatArray,
-    first: Any,
-    second: Any,
-    near1: Any,
-    edge_gain: FloatArray,
-    floor: float,
-) -> Any:
+def improve(images: IntArray, restarts: int, moves: Moves, floor: float) -> Any:
     """Improve a correspondence by moves and exchanges of nodes, with restarts. Return the change of the cost.
 
     A restart exchanges the images of three random nodes, and is taken back if the result is worse. The
     search ends if the change reaches `floor`.
     """
-    n, m = node_gain.shape
+    near1 = moves.near1
+    n, m = moves.node_gain.shape
     owner, active = owners(images, m), np.ones(n, np.bool_)
     total, best_total = 0.0, 0.0
     best = images.copy()
@@ -335,8 +325,8 @@ def improve(
                 if images[i] != y:
                     wake(i, near1, active)
                     wake(owner[y], near1, active)
-                    total += gain_of_move(i, y, images, owner, node_gain, first, second, near1, edge_gain)
-        total += descend(images, owner, active, node_gain, first, second, near1, edge_gain)
+                    total += gain_of_move(i, y, images, owner, moves)
+        total += descend(images, owner, active, moves)
         if total <= best_total:
             best_total = total
             best[:] = images
@@ -371,12 +361,12 @@ def insert_sorted(bounds: FloatArray, children: IntArray, made: int, bound: floa
 
 @inner
 def expand(
-    d: int, state: Any, problem: Any, scratch: Any, big: Any, total: float, best: float, step: float
+    d: int, state: Any, node_gain: FloatArray, stars: Stars, big: Any, total: float, best: float, step: float
 ) -> None:
     """List the images of the node at depth d that may lead to a better correspondence, best bound first."""
-    order, place, free2, cross, fixed, children, bounds, count, pointer = state
-    node_gain, first, second, near1, near2, edge_gain, uniform, twins = problem
-    cost, u, v, row_of, work, columns, free1 = big
+    order, place, free2, twins, cross, fixed, children, bounds, count, pointer = state
+    cost, columns, free1, assignment, scratch = big
+    u, v = assignment[:2]
     n, m = node_gain.shape
     width = 0
     for x in range(m):
@@ -392,12 +382,12 @@ def expand(
             cost[a, b] = 0.0
             if a < height and b < width:
                 i, x = order[d + a], columns[b]
-                star = star_gain(i, x, free1, free2, first, second, near1, near2, edge_gain, uniform, scratch)
+                star = star_gain(i, x, free1, free2, stars, scratch)
                 gain = node_gain[i, x] + cross[d, i, x] + 0.5 * star
                 cost[a, b] = min(gain, 0.0)
                 if a == 0:
                     bounds[d, b] = gain
-    base = total + fixed[d] + assign(cost, size, u, v, row_of, work)
+    base = total + fixed[d] + assign(cost, size, assignment)
     made = 0
     pointer[d] = count[d] = 0
     if base >= best - step + TINY:
@@ -426,7 +416,8 @@ def search(
     depth: int,
     nodes: int,
     state: Any,
-    problem: Any,
+    node_gain: FloatArray,
+    stars: Stars,
     images: IntArray,
     best_images: IntArray,
     total: float,
@@ -434,19 +425,18 @@ def search(
     step: float,
 ) -> Any:
     """Search depth first, up to some nodes of the tree. Return the depth (-1: finished) and the best cost."""
-    order, _, free2, cross, fixed, children, bounds, count, pointer = state
-    node_gain, first, second, near1, near2, edge_gain, _, _ = problem
+    order, _, free2, _, cross, fixed, children, bounds, count, pointer = state
+    first, second, edge_gain = stars.first, stars.second, stars.edge_gain
     n, m = node_gain.shape
-    scratch = scratch_of(near1, near2, max(edge_gain.shape[0], edge_gain.shape[1]))
-    size = max(n, m) + 1
+    size = max(n, m)
     big = (
-        np.empty((size, size)), np.empty(size + 1), np.empty(size + 1), np.empty(size + 1, np.int64),
-        np.empty(size + 1), np.empty(size, np.int64), np.empty(n, np.bool_),
+        np.empty((size, size)), np.empty(size, np.int64), np.empty(n, np.bool_), assignment_scratch(size),
+        star_scratch(stars),
     )  # fmt: skip
     d = depth
     if d == -2:  # not begun
         d = 0
-        expand(0, state, problem, scratch, big, total, best, step)
+        expand(0, state, node_gain, stars, big, total, best, step)
     visited = 0
     while d >= 0 and visited < nodes:
         i = order[d]
@@ -478,7 +468,7 @@ def search(
                     cross[d + 1, j, y] += edge_gain[p, second[y, x]]
         d += 1
         images[order[d]] = -1
-        expand(d, state, problem, scratch, big, total, best, step)
+        expand(d, state, node_gain, stars, big, total, best, step)
     return d, best
 
 
@@ -490,16 +480,6 @@ def neighbor_lists(codes: IntArray) -> IntArray:
     rows, columns = np.nonzero(codes)
     lists[rows, 1 + np.arange(len(rows)) - np.repeat(np.cumsum(degrees) - degrees, degrees)] = columns
     return lists
-
-
-def uniform_gains(gain: FloatArray) -> FloatArray:
-    """Return (1, a, b) if gains are a for equal codes and b >= a for others, else zeros."""
-    inside = gain[1:, 1:]
-    if not inside.size:
-        return np.zeros(3)
-    equal, other = inside[0, 0], inside[0, -1]
-    expected = np.where(np.eye(len(inside), dtype=bool), equal, other)
-    return np.array([1.0, equal, other]) if equal <= other and (inside == expected).all() else np.zeros(3)
 
 
 def solve(problem: EditProblem, time_limit: float, effort: int = QUICK) -> tuple[IntArray, float, bool]:
@@ -533,16 +513,7 @@ def solve(problem: EditProblem, time_limit: float, effort: int = QUICK) -> tuple
 
 def bounds(dense: DenseProblem, effort: int) -> tuple[IntArray, float, float]:
     """Return a correspondence, and a lower and an upper bound, by assignment and by improvement."""
-    near1, near2 = neighbor_lists(dense.first), neighbor_lists(dense.second)
-    gains = branch_gains(
-        dense.node_gain,
-        dense.first,
-        dense.second,
-        near1,
-        near2,
-        dense.edge_gain,
-        uniform_gains(dense.edge_gain),
-    )
+    gains = branch_gains(dense.node_gain, arrays_of(dense)[1])
     rows, columns = linear_sum_assignment(np.minimum(gains, 0.0))
     lower = dense.total + float(np.minimum(gains[rows, columns], 0.0).sum())
     lower = max(_rounded_up(lower, dense.step), 0.0)
@@ -560,19 +531,8 @@ def improved(dense: DenseProblem, images: IntArray, effort: int, floor: float) -
     n, m = dense.node_gain.shape
     if not (n and m and floor < 0):
         return 0.0
-    near1 = neighbor_lists(dense.first)
-    return float(
-        improve(
-            images,
-            min(effort // (n * m), MOST_RESTARTS),
-            dense.node_gain,
-            dense.first,
-            dense.second,
-            near1,
-            dense.edge_gain,
-            floor,
-        )
-    )
+    restarts = min(effort // (n * m), MOST_RESTARTS)
+    return float(improve(images, restarts, arrays_of(dense)[0], floor))
 
 
 def _rounded_up(bound: float, step: float) -> float:
@@ -606,39 +566,26 @@ class Search:
         self.total, self.best, self.depth = problem.total, cost, -2
         self.step = problem.step or 2 * TINY
         self.mapping, self.images = mapping.astype(np.int64), np.full(n, -1)
-        near1, near2 = neighbor_lists(problem.first), neighbor_lists(problem.second)
         order = _order(problem.first)
         place = np.empty(n, np.int64)
         place[order] = np.arange(n)
         self.state = (
-            order, place, np.ones(m, np.bool_), np.zeros((n + 1, n, m)), np.zeros(n + 1),
+            order, place, np.ones(m, np.bool_), _twins(problem), np.zeros((n + 1, n, m)), np.zeros(n + 1),
             np.zeros((n + 1, m + 1), np.int64), np.zeros((n + 1, m + 1)), np.zeros(n + 1, np.int64),
             np.zeros(n + 1, np.int64),
         )  # fmt: skip
-        self.problem = (
-            problem.node_gain, problem.first, problem.second, near1, near2, problem.edge_gain,
-            uniform_gains(problem.edge_gain), _twins(problem),
-        )  # fmt: skip
+        self.problem = problem.node_gain, arrays_of(problem)[1]
 
     def run(self, nodes: int) -> bool:
         """Visit nodes of the tree. Return whether the search is finished."""
-        self.depth, self.best = search(
-            self.depth,
-            nodes,
-            self.state,
-            self.problem,
-            self.images,
-            self.mapping,
-            self.total,
-            self.best,
-            self.step,
-        )
+        given = self.depth, nodes, self.state, *self.problem, self.images, self.mapping
+        self.depth, self.best = search(*given, self.total, self.best, self.step)
         return bool(self.depth == -1)
 
     @property
     def lower_bound(self) -> float:
         """A lower bound on the cost of all correspondences, by the branches that were not visited."""
-        bounds, count, pointer = self.state[6:]
+        bounds, count, pointer = self.state[7:]
         waiting = [bounds[d, pointer[d] : count[d]].min(initial=np.inf) for d in range(self.depth + 1)]
         return float(min([self.best, *waiting]))
 

@@ -530,7 +530,7 @@ def _arc_cosine_products(e: FloatArray, factor: float, factors: FloatArray, weig
     s0 = s1 = s2 = s3 = 0.0  # a single sum would not be vectorized
     for i in range(len(e)):
         c = min(max(e[i] * (factor * factors[i]), -1.0), 1.0)
-        e[i] = weights[i] * (math.sqrt((1 - c) * (1 + c)) + (math.pi - _arccosine(c)) * c)
+        e[i] = weights[i] * (math.sqrt((1 - c) * (1 + c)) + (math.pi - arccosine(c)) * c)
     whole = len(e) // 4 * 4
     for i in range(0, whole, 4):
         s0 += e[i]
@@ -548,12 +548,12 @@ def _arcsines(e: FloatArray, factor: float, factors: FloatArray, weights: FloatA
     total = 0.0
     for i in range(len(e)):
         x = min(max(e[i] * (factor * factors[i]), -1.0), 1.0)
-        total += weights[i] * (HALF_PI - _arccosine(x))
+        total += weights[i] * (HALF_PI - arccosine(x))
     return total
 
 
 @inner
-def _arccosine(c: float) -> float:
+def arccosine(c: float) -> float:
     """acos(c) to rounding, without branches, so that loops over it are vectorized."""
     y = abs(c)
     large = y > 0.5

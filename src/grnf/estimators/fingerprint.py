@@ -52,7 +52,7 @@ class WLFingerprint(GraphTransformer):
     Labels of depth 0 are the categories of nodes, or degrees if there are none. Those of depth t + 1 hash the
     labels of depth t of a node and of its neighbors with the categories of the edges. If nodes have several
     columns of categories, labels start from the main one, and the combinations of all (columns of few
-    different whole numbers included) are further labels of depth 0. The main column is the one of most
+    different whole numbers included) are further labels. The main column is the one of most
     categories, or all columns that hold 0 and 1. There is no vocabulary, and the hashes are the same in every
     process and on every machine. Continuous attributes do not enter.
 
@@ -62,6 +62,8 @@ class WLFingerprint(GraphTransformer):
         Length of the vectors. The standard deviation of a product is at most n_components^(-1/2).
     depth : int, default=3
         Largest depth of the labels.
+    fine_depth : int, default=0
+        Largest depth of the labels that start from the combinations of all columns.
     counts : bool, default=True
         Use how often each label occurs, not only whether it does.
     handle_unknown, handle_missing, on_error : str
@@ -87,6 +89,7 @@ class WLFingerprint(GraphTransformer):
         **GraphTransformer._rules,
         "n_components": [Int(1)],
         "depth": [Int(0)],
+        "fine_depth": [Int(0)],
         "counts": [Bool()],
     }
 
@@ -95,6 +98,7 @@ class WLFingerprint(GraphTransformer):
         n_components: int = 512,
         *,
         depth: int = 3,
+        fine_depth: int = 0,
         counts: bool = True,
         handle_unknown: HandleUnknown = "open",
         handle_missing: HandleMissing = "error",
@@ -102,6 +106,7 @@ class WLFingerprint(GraphTransformer):
     ) -> None:
         self.n_components = n_components
         self.depth = depth
+        self.fine_depth = fine_depth
         self.counts = counts
         self.handle_unknown = handle_unknown
         self.handle_missing = handle_missing
@@ -140,7 +145,7 @@ class WLFingerprint(GraphTransformer):
         fine, main = self._columns[:2], self._columns[2:]
         labels = dict(enumerate(wl_labels(batch, self.depth, *main)))
         if fine != main:
-            labels[FINE] = wl_labels(batch, 0, *fine)[0]
+            labels |= enumerate(wl_labels(batch, self.fine_depth, *fine), start=FINE)
         pairs = [label_pairs(batch, own, salt) for salt, own in labels.items()]
         keys, times = (np.stack(each) for each in zip(*pairs, strict=True))
         return keys, (times == 1) | self.counts
@@ -227,8 +232,8 @@ class JointFeatures(GraphTransformer):
     n_components : int or None, default=192
         Length of the vectors. None: labels are not turned to principal axes, so that those which the graphs
         of `fit` lack make a graph as distant as others do. This suits outliers. The vectors have 2,048
-        numbers from labels of depths 0 to 2, counted once each and with nine tenths of the length, and 64
-        numbers from GRNF.
+        numbers from labels of depths 0 to 2 (of the main column and of the combinations of all), counted once
+        each and with nine tenths of the length, and 64 numbers from GRNF.
     random_state : int, Generator or None
         Seed of the features of GRNF; the fingerprint has no random part.
     n_jobs : int, optional
@@ -288,7 +293,8 @@ class JointFeatures(GraphTransformer):
     ) -> None:
         count = settings["n_components"]
         is_open = count is None
-        labels = WLFingerprint(OPEN_LABELS, depth=2, counts=False) if is_open else WLFingerprint(HASHED)
+        open_labels = WLFingerprint(OPEN_LABELS, depth=2, fine_depth=2, counts=False)
+        labels = open_labels if is_open else WLFingerprint(HASHED)
         grnf = GRNF(FEATURES, random_state=fitted["seed"], n_jobs=settings["n_jobs"])
         self._parts = labels, grnf
         for part in self._parts:

@@ -212,7 +212,9 @@ def load_models(path: str | os.PathLike[str]) -> list[Any]:
     except GraphError as error:
         where = os.fspath(path)
         raise (error if error.where == where else error.located(where=where)) from None
-    except (*DAMAGE, *UNUSABLE, RecursionError, MemoryError) as error:
+    except (*DAMAGE, *UNUSABLE, OSError, RecursionError, MemoryError) as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
         raise damaged(f"not a model that can be used: {error}", path) from None
 
 

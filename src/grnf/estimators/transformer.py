@@ -687,7 +687,7 @@ class GRNF(FeatureTransformer):
     Each feature psi is a random graph neural network of hidden order k that is invariant under permutations
     of the nodes. |z(g1) - z(g2)|^2 is an unbiased estimate of d_P(g1, g2)^2, z(g1) . z(g2) of the kernel
     kappa_P. Nothing is trained: `fit` learns only which attributes nodes and edges have. Graphs may be
-    of any kind that `grnf.io.to_raw` knows: networkx, PyTorch Geometric, adjacency matrices, SMILES, ...
+    of any kind that `grnf.io.to_raw` accepts: networkx, PyTorch Geometric, adjacency matrices, SMILES, ...
 
     Parameters
     ----------

@@ -19,18 +19,12 @@ __all__ = ["ChannelKeys", "Codes", "GraphBatch", "check_graphs", "edge_channels"
 
 
 class Codes(NamedTuple):
-    """Categories of nodes or edges: rows of numbers of keys, one column for each column of categories.
-
-    Parameters
-    ----------
-    values : array of int, shape (n_items, n_columns)
-        The place of each category in `keys`, -1 if there is none.
-    keys : array of uint64, ascending
-        One channel each. Keys that no item has may be among them.
-    """
+    """Categories of nodes or edges: rows of numbers of keys, one column for each column of categories."""
 
     values: IntArray
+    """The place of each category in `keys`, -1 if there is none, shape (n_items, n_columns)."""
     keys: Keys
+    """One channel each, ascending. Keys that no item has may be among them."""
 
     @classmethod
     def none(cls, count: int) -> Codes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from grnf._utils.lazy import lazy
 
 if TYPE_CHECKING:
     from grnf.io.files.formats import FORMATS, Format, register_format
@@ -29,22 +30,19 @@ __all__ = [
 ]
 
 # Names are loaded when they are first used, so that `from grnf import GRNF` need not wait for file readers.
-_HOMES = {
-    "BadGraph": "raw",
-    "FORMATS": "files.formats",
-    "Format": "files.formats",
-    "RawGraph": "raw",
-    "graphs_from_tables": "from_tables",
-    "read_blocks": "files.reading",
-    "read_graphs": "files.reading",
-    "read_tu": "files.tu_files",
-    "register_format": "files.formats",
-    "to_raw": "objects",
-    "write_graphs": "files.writing",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"grnf.io.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'grnf.io' has no attribute {name!r}")
+__getattr__ = lazy(
+    __name__,
+    {
+        "BadGraph": "raw",
+        "FORMATS": "files.formats",
+        "Format": "files.formats",
+        "RawGraph": "raw",
+        "graphs_from_tables": "from_tables",
+        "read_blocks": "files.reading",
+        "read_graphs": "files.reading",
+        "read_tu": "files.tu_files",
+        "register_format": "files.formats",
+        "to_raw": "objects",
+        "write_graphs": "files.writing",
+    },
+)

@@ -33,13 +33,8 @@ MOST_REMEMBERED = 1_000_000
 class SchemaColumn:
     """A column of numbers, or of categories.
 
-    Parameters
-    ----------
-    width : int
-        Numbers that each node (edge) gets. A closed list of categories becomes one column of 0 and 1 for each
-        of them. 0: the categories are open, each is a channel of its own, known by its key.
-    categories : tuple, optional
-        The categories of a closed list.
+    Each node (edge) gets `width` numbers. A closed list of categories becomes one column of 0 and 1 for each
+    of them. Width 0: the categories are open, each is a channel of its own, known by its key.
     """
 
     width: int = 0
@@ -228,10 +223,7 @@ class AttributeEncoder:
 
     def fit(self, graphs: Iterable[RawGraph] | RawBatch) -> Self:
         """Learn the columns, their widths, and their categories."""
-        nodes, edges = (
-            _SchemaDraft(self.handle_unknown == "open"),
-            _SchemaDraft(self.handle_unknown == "open"),
-        )
+        nodes, edges = (_SchemaDraft(self.handle_unknown == "open") for _ in range(2))
         if isinstance(graphs, RawBatch):
             columns = [*graphs.node_columns.values(), *graphs.edge_columns.values()]
             mixed = any(column.is_mixed for column in columns)
@@ -239,8 +231,7 @@ class AttributeEncoder:
         for raw in graphs:
             nodes.add(raw.node_columns)
             edges.add(raw.edge_columns)
-        self.node_schema_ = nodes.schema()
-        self.edge_schema_ = edges.schema(first="weight")
+        self.node_schema_, self.edge_schema_ = nodes.schema(), edges.schema(first="weight")
         return self
 
     def transform(self, graphs: Iterable[RawGraph]) -> list[Graph]:
@@ -261,14 +252,7 @@ class AttributeEncoder:
     ) -> tuple[GraphBatch, list[int], list[tuple[int, str]]]:
         """Encode many graphs at once.
 
-        Returns
-        -------
-        batch : GraphBatch
-            The graphs that can be encoded.
-        rows : list of int
-            Their positions.
-        errors : list of (int, str)
-            Positions of the others, and why they cannot be encoded.
+        Also return the positions of the graphs that can be encoded, and those of the others with the reasons.
         """
         bad = dict(graphs.bad) if isinstance(graphs, RawBatch) else {}
         rows = [row for row in range(len(graphs)) if row not in bad]
@@ -292,17 +276,14 @@ class AttributeEncoder:
         return {
             f"{item} {name}"
             for raw in every
-            for item, columns, schema in (
-                ("node", raw.node_columns, self.node_schema_),
-                ("edge", raw.edge_columns, self.edge_schema_),
-            )
-            for name in columns.keys() - schema.columns.keys()
-            if _has_values(columns[name])
+            for item, schema in self._schemas().items()
+            for name, column in getattr(raw, f"{item}_columns").items()
+            if name not in schema.columns and _has_values(column)
         }
 
     def require_closed(self, why: str) -> None:
         """Raise a `ValueError` if there are columns of categories without end."""
-        for item, schema in (("node", self.node_schema_), ("edge", self.edge_schema_)):
+        for item, schema in self._schemas().items():
             for name, column in schema.columns.items():
                 if column.is_open:
                     raise ValueError(
@@ -347,24 +328,20 @@ class AttributeEncoder:
         encoder.node_schema_, encoder.edge_schema_ = self.node_schema_, self.edge_schema_
         encoder.encoded_keys_ = self.encoded_keys_
         if (encoder.handle_unknown == "open") != (self.handle_unknown == "open"):
-            encoder = encoder._with_vocabulary(self.handle_unknown)
+            encoder.node_schema_, encoder.edge_schema_ = map(encoder._opened, encoder._schemas().values())
         return encoder
 
-    def _with_vocabulary(self, before: str) -> Self:
+    def _opened(self, schema: Schema) -> Schema:
         """Open a closed vocabulary. An open one cannot be closed, since its categories are not known."""
-        for name in ("node_schema_", "edge_schema_"):
-            columns = dict(getattr(self, name).columns)
-            for key, column in columns.items():
-                if column.is_open:
-                    raise ValueError(
-                        f"handle_unknown={self.handle_unknown!r} needs the categories of column {key!r}, "
-                        f"which handle_unknown={before!r} did not learn: fit again with "
-                        f"handle_unknown={self.handle_unknown!r}"
-                    )
-                if column.categories is not None:
-                    columns[key] = SchemaColumn()
-            setattr(self, name, Schema(columns))
-        return self
+        for name, column in schema.columns.items():
+            if column.is_open:
+                raise ValueError(
+                    f"handle_unknown={self.handle_unknown!r} needs the categories of column {name!r}, which "
+                    "handle_unknown='open' did not learn: fit again with "
+                    f"handle_unknown={self.handle_unknown!r}"
+                )
+        items = schema.columns.items()
+        return Schema({name: column if column.is_numeric else SchemaColumn() for name, column in items})
 
     def channels(self, adjacency_channel: bool = True) -> ChannelKeys:
         """Return the channels that all graphs have: numbers, and the categories of a closed vocabulary."""
@@ -404,8 +381,8 @@ class AttributeEncoder:
             return f"AttributeEncoder({policies})"
         return f"AttributeEncoder(node: {self.node_schema_}; edge: {self.edge_schema_})"
 
-    def _schema(self, item: Item) -> Schema:
-        return self.node_schema_ if item == "node" else self.edge_schema_
+    def _schemas(self) -> dict[Item, Schema]:
+        return {"node": self.node_schema_, "edge": self.edge_schema_}
 
     def _encoded(self, batch: RawBatch) -> GraphBatch:
         """Encode a batch. In a batch with a single graph an error names the node or edge."""
@@ -428,7 +405,7 @@ class AttributeEncoder:
         dense: list[FloatArray] = []
         keys: list[Keys] = []
         codes: list[tuple[IntArray, Keys]] = []
-        for name, column in self._schema(item).columns.items():
+        for name, column in self._schemas()[item].columns.items():
             given = self._complete(name, columns.get(name), ptr, item)
             field = f"{item} column {name!r}"
             if given is not None and given.is_mixed:
@@ -463,11 +440,8 @@ class AttributeEncoder:
     def _complete(self, name: str, column: RawColumn | None, ptr: IntArray, item: str) -> RawColumn | None:
         """Return a column in which graphs that lack it have weights 1, or missing values."""
         counts = np.diff(ptr)
-        lacking = (
-            counts > 0
-            if column is None
-            else (counts > 0) & (column.absent if column.absent is not None else False)
-        )
+        absent = column is None or (False if column.absent is None else column.absent)
+        lacking = (counts > 0) & absent
         if not lacking.any():
             return column
         if name == "weight" and item == "edge":
@@ -523,11 +497,8 @@ class AttributeEncoder:
         return values
 
     def _refuse_gaps(self, gaps: BoolArray, given: RawColumn, count: int, field: str, item: str) -> None:
-        if (
-            self.handle_missing == "error"
-            and gaps.any()
-            and not (given.absent is not None and given.absent.all())
-        ):
+        all_absent = given.absent is not None and given.absent.all()
+        if self.handle_missing == "error" and gaps.any() and not all_absent:
             index = int(np.flatnonzero(gaps)[0])
             raise GraphError(
                 f"the {field} is missing for {item} {index} (of {count}, from 0)",

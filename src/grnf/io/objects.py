@@ -63,14 +63,8 @@ Parts = tuple[list[Attributes], list[int], list[Attributes]]
 def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X") -> RawBatch:
     """Convert graphs of any kinds, see `to_raw`.
 
-    Parameters
-    ----------
-    graphs : sequence
-    on_error : str, default="raise"
-        With "raise", the first object that cannot be converted raises a `GraphError` with its index. With any
-        other value such objects are bad graphs of the batch, and all others are converted.
-    caller : str
-        Name of the argument, for messages.
+    With `on_error="raise"`, the first object that cannot be converted raises a `GraphError` with its index.
+    Otherwise such objects are bad graphs of the batch. `caller` is the name of the argument, for messages.
 
     Examples
     --------
@@ -152,14 +146,7 @@ def to_raw(graph: Any) -> RawGraph:
 
 
 def iter_raw(graphs: Any, *, caller: str = "X") -> Iterator[RawGraph]:
-    """Convert a collection of graphs one after the other. Kinds may be mixed.
-
-    Parameters
-    ----------
-    graphs : iterable of graphs, array of shape (n_graphs, n, n), PyTorch Geometric Batch, GraphBatch, or
-        table of edges
-    caller : str
-        Name of the argument, for messages.
+    """Convert a collection of graphs of any kinds, see `graph_objects`, one after the other.
 
     Examples
     --------

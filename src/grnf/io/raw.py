@@ -189,22 +189,15 @@ def columns_of_graphs(graphs: Iterable[Any]) -> dict[str, list[Any]]:
 
 @dataclass(frozen=True, eq=False)
 class RawColumn:
-    """One column of all nodes (edges) of a batch.
-
-    Parameters
-    ----------
-    values : array
-        Numbers, shape (n,) or (n, width), NaN if missing, or codes of categories, shape (n,), -1 if missing.
-        If graphs disagree about what the column holds, an object array of their values, shape (n,).
-    categories : sequence, optional
-        The categories of the codes, or None for numbers and for objects.
-    absent : array of bool, shape (n_graphs,), optional
-        Graphs that do not have this column, or None if all have it. Their entries are missing.
-    """
+    """One column of all nodes (edges) of a batch."""
 
     values: npt.NDArray[Any]
+    """Numbers, shape (n,) or (n, width), NaN if missing, or codes of categories, shape (n,), -1 if missing.
+    If graphs disagree about what the column holds, an object array of their values, shape (n,)."""
     categories: Sequence[Hashable] | None = None
+    """The categories of the codes, or None for numbers and for objects."""
     absent: BoolArray | None = None
+    """Graphs that do not have this column, or None if all have it. Their entries are missing."""
 
     @property
     def is_mixed(self) -> bool:
@@ -280,13 +273,19 @@ class RawBatch:
     def of(cls, graphs: Sequence[RawGraph]) -> RawBatch:
         """Concatenate graphs. A `GraphError` states what is inconsistent, but not in which graph."""
         edges = [_edges(raw) for raw in graphs]
+
+        def columns(item: str, given: list[Columns], counts: list[int]) -> dict[str, RawColumn]:
+            names = dict.fromkeys(chain.from_iterable(given))
+            arrays = {name: [own.get(name) for own in given] for name in names}
+            return {name: column_of_arrays(arrays[name], counts, f"{item} column {name!r}") for name in names}
+
         n_nodes, n_edges = [raw.n_nodes for raw in graphs], [len(each) for each in edges]
         return cls(
             offsets(n_nodes),
             offsets(n_edges),
             np.concatenate(edges) if edges else np.empty((0, 2), np.int64),
-            _columns([raw.node_columns for raw in graphs], n_nodes, "node"),
-            _columns([raw.edge_columns for raw in graphs], n_edges, "edge"),
+            columns("node", [raw.node_columns for raw in graphs], n_nodes),
+            columns("edge", [raw.edge_columns for raw in graphs], n_edges),
             np.array([raw.directed for raw in graphs], np.bool_),
             [raw.graph_id for raw in graphs],
             [raw.y for raw in graphs],
@@ -342,19 +341,13 @@ class RawBatch:
             bool(self.directed[index]),
             self.graph_ids[index],
             self.y[index],
-            self._row(index),
+            {name: values[index] for name, values in self.graph_columns.items()},
         )
-
-    def _row(self, index: int) -> dict[str, Any]:
-        return {name: values[index] for name, values in self.graph_columns.items()}
 
     def __iter__(self) -> Iterator[RawGraph | BadGraph]:
         for index in range(len(self)):
-            reason = self.bad.get(index)
-            if reason is None:
-                yield self[index]
-            else:
-                yield BadGraph(self.graph_ids[index], index, reason, self._row(index))
+            graph, reason = self[index], self.bad.get(index)
+            yield graph if reason is None else BadGraph(graph.graph_id, index, reason, graph.graph_columns)
 
     def __repr__(self) -> str:
         return (
@@ -363,9 +356,7 @@ class RawBatch:
         )
 
 
-def failures(
-    rows: Sequence[int], attempt: Callable[[Sequence[int]], Any]
-) -> Iterator[tuple[int, GraphError]]:
+def failures(rows: Any, attempt: Callable[[Any], Any]) -> Iterator[tuple[int, GraphError]]:
     """Find the graphs for which `attempt` raises a `GraphError`, by halving the rows that fail."""
     try:
         attempt(rows)
@@ -495,15 +486,6 @@ def _edges(raw: RawGraph) -> IntArray:
     if type(raw.n_nodes) is int and type(edges) is np.ndarray and edges.dtype == np.int64 and edges.ndim == 2:
         return edges if edges.shape[1] == 2 else Graph(raw.n_nodes, edges).edges
     return Graph(raw.n_nodes, edges).edges
-
-
-def _columns(of_graphs: list[Columns], counts: list[int], item: str) -> dict[str, RawColumn]:
-    return {
-        name: column_of_arrays(
-            [columns.get(name) for columns in of_graphs], counts, f"{item} column {name!r}"
-        )
-        for name in dict.fromkeys(chain.from_iterable(of_graphs))
-    }
 
 
 def column_of_arrays(given: Sequence[Any], counts: Sequence[int], title: str) -> RawColumn:

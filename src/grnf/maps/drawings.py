@@ -392,6 +392,7 @@ def draw_comparison(path: Path, graphs: Sequence[RawGraph], result: Comparison, 
         axis.set_title(name if len(name) <= 60 else f"{name[:57]}...", parse_math=False)
         axis.set_aspect("equal")
         axis.set_axis_off()
+    from matplotlib import rc_context
     from matplotlib.lines import Line2D
 
     style: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 9}
@@ -400,8 +401,9 @@ def draw_comparison(path: Path, graphs: Sequence[RawGraph], result: Comparison, 
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     figure.suptitle(result.summary() + "\n", fontsize=11)
     kind = path.suffix.lower().removeprefix(".")
-    with atomic_write(path, "wb") as file:
-        figure.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+    undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same bytes again
+    with atomic_write(path, "wb") as file, rc_context({"svg.hashsalt": "grnf"}):
+        figure.savefig(file, format=kind, dpi=150, metadata=undated.get(kind))
 
 
 def _draw_networks(axes: Sequence[Any], graphs: Sequence[RawGraph], result: Comparison) -> None:

@@ -35,8 +35,9 @@ from grnf._utils.saved import (
 )  # fmt: skip
 from grnf._version import __version__
 from grnf.collection import vectors_of
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.estimators import GRNF, JointFeatures, saved_transformer
+from grnf.io.files.survey import TARGET_NAMES
 from grnf.io.objects import graph_objects, to_raw
 from grnf.io.raw import RawGraph
 from grnf.maps import layout as layouts
@@ -51,6 +52,7 @@ from grnf.maps.point_columns import (
     make_column,
     scaffolds,
 )
+from grnf.maps.preview import COLORS, preview
 from grnf.search import GraphIndex
 from grnf.search.whitening import SPACES, space_map
 from grnf.typing import FloatArray
@@ -95,7 +97,7 @@ OWN = {"nodes", "edges", "scaffold"}
 class GraphMap:
     """A map of a collection of graphs, made by `map_graphs`.
 
-    A notebook displays it; `write` writes it as one HTML file.
+    A notebook displays it, and `write` writes it as one HTML file.
 
     Attributes
     ----------
@@ -204,7 +206,8 @@ class GraphMap:
             Name of the file, with the suffix .npz.
         """
         if not hasattr(self.transformer, "to_json"):
-            raise ValueError("only a map made by GRNF or JointFeatures can be saved for new graphs")
+            found = type(self.transformer).__name__
+            raise invalid("transformer", "be GRNF or JointFeatures to save a map for new graphs", found)
         head = {
             "format": FORMAT,
             "version": VERSION,
@@ -228,7 +231,7 @@ class GraphMap:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GraphMap:
-        """Load a saved map; neighbors are computed when graphs are added.
+        """Load a saved map. Neighbors are computed when graphs are added.
 
         Parameters
         ----------
@@ -369,7 +372,7 @@ def map_graphs(
     else:
         words = (
             f"{len(Z):,} new graphs were placed on a map of {len(old):,}, among their {min(ONTO, len(old))} "
-            "nearest graphs; the old ones keep their positions"
+            "nearest graphs. The old ones keep their positions"
         )
         where = np.concatenate([old.positions, _positions_onto(old, Z, n_jobs)])
         names = [*old.ids, *(f"{name} (new)" if name in set(old.ids) else name for name in names)]
@@ -460,21 +463,25 @@ def _ordered(columns: list[Column], asked: Mapping[str, Any]) -> list[Column]:
 
     def place(column: Column) -> int:
         name = column.name
-        labels = name in ("new", "source", "label") or name.startswith("y[")
+        labels = name in ("new", "source", "label") or name.startswith("y[") or _names_target(name)
         return 0 if labels else 1 if name in asked else 2 if name in COMPUTED | OWN else 3
 
     return sorted(columns, key=place)
 
 
+def _names_target(name: str) -> bool:
+    return name.strip().lower() in TARGET_NAMES or name.strip().lower().startswith("measured")
+
+
 def _first_color(columns: list[Column], chosen: str | None) -> str:
-    """Return the column that is shown first: the chosen one, the label, or the first categorical one."""
+    """Return the column that is shown first: the chosen one, the label or target, or the first of classes."""
     kinds = {column.name: column.kind for column in columns if column.kind != "text"}
     if chosen is not None and chosen not in kinds:
-        raise ValueError(f"color: no column {chosen!r} found. Available: {', '.join(kinds) or 'none'}")
+        raise invalid("color", f"be one of {', '.join(kinds) or '(no columns)'}", repr(chosen))
     classes = [
         name for name, kind in kinds.items() if kind == "category" and name not in {"cluster", "scaffold"}
     ]
-    label = ["label"] if "label" in kinds else []
+    label = ["label"] if "label" in kinds else [name for name in kinds if _names_target(name)]
     numbers = [name for name in kinds if name not in COMPUTED | OWN]
     return chosen or next(iter([*label, *classes, *numbers, *kinds]), "")
 
@@ -496,7 +503,7 @@ def _about(
             f"Vectors: {type(transformer).__name__}, {Z.shape[1]} features. The nearest graphs shown with a "
             "graph are exact, whatever the map shows."
         )
-    return [*lines, f"Made with grnf {__version__}."]
+    return lines
 
 
 def _mapped(graph_map: GraphMap, raws: list[RawGraph], differences: bool | None) -> GraphMap:
@@ -523,9 +530,12 @@ def _page(graph_map: GraphMap) -> str:
     described = [_column(column) for column in columns]
     parts |= {f"c{at}": packed for at, (_, packed) in enumerate(described)}
     meta = _meta(graph_map, [about for about, _ in described])
+    colored = next((column for column in columns if column.name == graph_map.color), None)
     filled = {
         "policy": _policy(style, script),
         "title": escape(graph_map.title),
+        "preview": preview(graph_map.positions, colored),
+        "version": __version__,
         "style": style,
         "meta": json.dumps(meta).replace("<", "\\u003c"),
         "parts": "\n".join(
@@ -563,13 +573,15 @@ def _meta(graph_map: GraphMap, columns: list[dict[str, Any]]) -> dict[str, Any]:
         "mappings": graph_map.mappings is not None,
         "noMarks": graph_map.why_no_marks,
         "about": graph_map.about,
+        "colors": COLORS,
     }
 
 
 def _distance_words(graph_map: GraphMap) -> str:
     """Return what the distances between graphs on the page are."""
     if layouts.precision_of(graph_map.transformer) is None:
-        return f"distance of {type(graph_map.transformer).__name__}"
+        joint = isinstance(graph_map.transformer, JointFeatures)
+        return "joint distance" if joint else f"distance of {type(graph_map.transformer).__name__}"
     if graph_map.confidence is None:
         return "d_P with standard errors"
     return f"d_P with {100 * graph_map.confidence:g} % intervals"

@@ -296,7 +296,7 @@ def _method(precision: dict[str, Any], n_pairs: int, confidence: float | None) -
         return "clt", "normal approximation"
     if n_pairs <= BETTING_PAIRS:
         return "betting", "valid for every number of features, by betting"
-    return "bernstein", "valid for every number of features, by Bernstein's bound; shorter in grnf compare"
+    return "bernstein", "valid for every number of features, by Bernstein's bound (shorter in grnf compare)"
 
 
 def _one_standard_error(Z: FloatArray, pairs: IntArray, precision: dict[str, Any]) -> FloatArray:

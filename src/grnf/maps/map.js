@@ -6,7 +6,7 @@ const $ = id => document.getElementById(id);
 const meta = JSON.parse($("meta").textContent);
 const n = meta.n, stage = $("stage"), pointsCanvas = $("points"), over = $("over"), tip = $("tip");
 
-/* ---- data: parts are gzip + base64, unpacked when they are first wanted ---- */
+/* ---- data: parts are gzip + base64, unpacked on first use ---- */
 
 const parts = new Map();
 function part(name) {
@@ -21,7 +21,7 @@ async function unpack(name) {
 }
 const json = async name => JSON.parse(new TextDecoder().decode(await part(name)));
 
-/* Numbers of several bytes stand as planes: all first bytes, all second bytes, ... (they pack better). */
+/* Numbers of several bytes stand as planes: all first bytes, all second bytes, ... */
 class Reader {
   constructor(bytes) { this.bytes = bytes; this.at = 0; }
   u8(count) { this.at += count; return this.bytes.subarray(this.at - count, this.at); }
@@ -95,19 +95,26 @@ function difference(g, h, images) {  // what differs between two graphs, as mark
   }
   return [own, theirs];
 }
-function turned(h, g, images) {  // h, turned and mirrored so that its nodes are near those of g
+function turned(h, g, images) {  // h, turned and mirrored towards g: by the correspondence, or by near nodes of equal kinds
   const own = [], other = [];
-  images.forEach((x, i) => { if (x !== NONE) { own.push([g.x[i], g.y[i]]); other.push([h.x[x], h.y[x]]); } });
-  if (own.length < 2) return h;
-  const mean = (list, at) => list.reduce((sum, p) => sum + p[at], 0) / list.length;
-  const [ax, ay, bx, by] = [mean(own, 0), mean(own, 1), mean(other, 0), mean(other, 1)];
-  let [c, s, cm, sm] = [0, 0, 0, 0];  // sums of products as complex numbers: with the conjugate, and mirrored
-  own.forEach(([x, y], at) => {
-    const [px, py, qx, qy] = [x - ax, y - ay, other[at][0] - bx, other[at][1] - by];
-    c += px * qx + py * qy; s += py * qx - px * qy; cm += px * qx - py * qy; sm += px * qy + py * qx;
+  if (images) images.forEach((x, i) => { if (x !== NONE) { own.push(i); other.push(x); } });
+  else { own.push(...g.x.keys()); other.push(...h.x.keys()); }
+  if (own.length < 2 || other.length < 2 || !images && own.length * other.length > 10000) return h;
+  const [ours, theirs] = [[g, own], [h, other]].map(([{x, y, kind, from, to}, list]) => {  // centered, unit: mean edge
+    const mean = part => list.reduce((sum, i) => sum + part[i], 0) / list.length, [a, b] = [mean(x), mean(y)];
+    const unit = from.reduce((sum, i, e) => sum + Math.hypot(x[i] - x[to[e]], y[i] - y[to[e]]), 0) / from.length || 1;
+    return list.map(i => [(x[i] - a) / unit, (y[i] - b) / unit, kind[i]]);
   });
-  const mirror = Math.hypot(cm, sm) > Math.hypot(c, s) ? -1 : 1, long = Math.max(Math.hypot(c, s), Math.hypot(cm, sm)) || 1;
-  const [cos, sin] = mirror < 0 ? [cm / long, sm / long] : [c / long, s / long];
+  let [cos, sin, mirror, least] = [1, 0, 1, Infinity];
+  for (const m of [1, -1]) for (let degrees = 0; degrees < 360; degrees += 2) {
+    const c = Math.cos(degrees * Math.PI / 180), s = Math.sin(degrees * Math.PI / 180);
+    const cost = theirs.reduce((sum, [x, y, kind], at) => {
+      const u = c * x - s * m * y, v = s * x + c * m * y;
+      const far = ([p, q, same]) => (p - u) ** 2 + (q - v) ** 2 + (same === kind ? 0 : .5);
+      return sum + (images ? far(ours[at]) : ours.reduce((near, one) => Math.min(near, far(one)), 4));
+    }, 0);
+    if (cost < least - 1e-9) [cos, sin, mirror, least] = [c, s, m, cost];
+  }
   const x = Float64Array.from(h.x, (_, i) => cos * h.x[i] - sin * mirror * h.y[i]);
   const y = Float64Array.from(h.y, (_, i) => sin * h.x[i] + cos * mirror * h.y[i]);
   const [lowX, lowY] = [Math.min(...x), Math.min(...y)];
@@ -131,14 +138,10 @@ const columns = await Promise.all(meta.columns.map(async (c, at) => {
 
 /* ---- colors: safe for the color-blind (Okabe and Ito; ramps like viridis), ten times two shapes ---- */
 
-const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5ea8", "#5b5b5b", "#8c510a", "#94a800"];
-const DARK = ["#4ba3e3", "#ff8345", "#2fc79a", "#e596c3", "#9bd7ff", "#ffc247", "#b59be0", "#c4c4c4", "#c98d4b", "#d5e65a"];
-const RAMP = [[68, 1, 84], [65, 68, 135], [42, 120, 142], [34, 168, 132], [122, 209, 81], [226, 208, 20]];
-const RAMP_DARK = [[128, 86, 180], [92, 112, 200], [62, 150, 178], [50, 188, 148], [140, 222, 100], [253, 231, 60]];
-const ELEMENTS = {N: ["#2a4fd6", "#8da6ff"], O: ["#c81e1e", "#ff7d7d"], S: ["#8a6d00", "#e6c84a"], F: ["#2a7d2a", "#79d279"],
-  Cl: ["#2a7d2a", "#79d279"], Br: ["#8b3a1d", "#dd8f6d"], I: ["#6a2c91", "#c58de6"], P: ["#b35900", "#ffa94d"]};
 const MARKS = ["", "#e69f00", "#d55e00", "#56b4e9"];  // changed, removed, added
 const dark = () => document.documentElement.dataset.theme === "dark";
+const themed = name => meta.colors[name][Number(dark())];
+const elementColor = symbol => themed("elements")[symbol] ?? css("--ink");
 const known = new Map();  // colors of the theme, asked for once
 function css(name) {
   if (!known.has(name)) known.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
@@ -147,18 +150,18 @@ function css(name) {
 const hex = color => "#" + Array.from(color, c => c.toString(16).padStart(2, "0")).join("");
 const rgb = hex => [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
 function ramp(t) {
-  const table = dark() ? RAMP_DARK : RAMP, at = Math.min(Math.max(t, 0), 1) * (table.length - 1);
+  const table = themed("ramp"), at = Math.min(Math.max(t, 0), 1) * (table.length - 1);
   const low = Math.min(Math.floor(at), table.length - 2);
   return table[low].map((v, c) => Math.round(v + (table[low + 1][c] - v) * (at - low)));
 }
-const hue = code => (dark() ? DARK : LIGHT)[code % 10];
+const hue = code => themed("classes")[code % 10];
 const isSquare = code => code % 20 > 9;
 const isRest = name => /^\d+ others$/.test(name);  // rare classes
 const classColor = code => code === 255 || code === 19 && isRest(color.categories[19]) ? css("--dim") : hue(code);
-const cut = text => text.length > 22 ? text.slice(0, 21) + "…" : text;
+const cut = (text, most = 22) => text.length > most ? text.slice(0, most - 1) + "…" : text;
 const shown = v => Number.isNaN(v) ? "missing" : Number.isInteger(v) ? v.toLocaleString("en") : +v.toPrecision(4) + "";
 
-const length = v => v === 0 ? "0" : v < 1e-3 ? v.toExponential(0) : v.toPrecision(2);
+const length = v => v < 1e-6 ? "0" : v < 1e-3 ? v.toExponential(0) : v.toPrecision(2);
 
 let color = columns.length ? columns[Math.max(meta.first, 0)] : null;
 const hidden = new Map(), ranges = new Map();  // by column: codes that the legend switched off, or [low, high] that are shown
@@ -182,7 +185,7 @@ function valueText(column, i) {
 
 /* ---- graphs: drawn on small canvases ---- */
 
-function prepared(canvas, ratio) {  // a canvas of its width on the page, sharp on any screen
+function prepared(canvas, ratio) {  // sharp on any screen
   const width = canvas.clientWidth || 200, height = Math.round(width * ratio), dpr = devicePixelRatio || 1;
   canvas.width = width * dpr; canvas.height = height * dpr; canvas.style.height = height + "px";
   const ctx = canvas.getContext("2d");
@@ -198,7 +201,8 @@ function drawGraph(canvas, g, marks = null, ratio = .8) {
     return;
   }
   const maxX = Math.max(...g.x) || 1, maxY = Math.max(...g.y) || 1, pad = 18;
-  const scale = Math.min((width - 2 * pad) / Math.max(maxX, 1), (height - 2 * pad) / Math.max(maxY, 1));
+  const side = g.molecule && width >= 120 ? 28 : pad;  // room for NH₂
+  const scale = Math.min((width - 2 * side) / Math.max(maxX, 1), (height - 2 * pad) / Math.max(maxY, 1));
   const X = i => width / 2 + (g.x[i] - maxX / 2) * scale, Y = i => height / 2 - (g.y[i] - maxY / 2) * scale;
   const radius = Math.max(1.4, Math.min(6.5, .17 * Math.min(width, 240) / Math.sqrt(count)));
   const bond = g.molecule && g.from.length
@@ -269,7 +273,7 @@ function drawAtom(ctx, g, i, X, Y, bond, labels) {  // carbon atoms are the corn
   if (label === "C" && g.x.length > 1) return;
   const [, symbol, rest] = /^([A-Z*?][a-z]?)(.*)$/.exec(label) ?? [0, label, ""];
   if (!labels) {  // too small for text
-    ctx.fillStyle = ELEMENTS[symbol]?.[dark() ? 1 : 0] ?? css("--ink");
+    ctx.fillStyle = elementColor(symbol);
     ctx.beginPath(); ctx.arc(X(i), Y(i), Math.max(2, .25 * bond), 0, 7); ctx.fill();
     return;
   }
@@ -285,7 +289,7 @@ function drawAtom(ctx, g, i, X, Y, bond, labels) {  // carbon atoms are the corn
   const left = before ? X(i) + own / 2 - ctx.measureText(text).width : X(i) - own / 2;
   ctx.fillStyle = css("--back"); ctx.globalAlpha = .88;
   ctx.beginPath(); ctx.arc(X(i), Y(i), size * .58, 0, 7); ctx.fill(); ctx.globalAlpha = 1;
-  ctx.fillStyle = ELEMENTS[symbol]?.[dark() ? 1 : 0] ?? css("--ink");
+  ctx.fillStyle = elementColor(symbol);
   ctx.fillText(text, left, Y(i) + .5);
 }
 
@@ -431,13 +435,13 @@ function drawOver() {  // rings, lines to neighbors, the lasso
 
 /* ---- layers: names of classes, edges between nearest graphs, activity cliffs ---- */
 
-const MOST_IN_LAYERS = 100000, MOST_LABELS = 24;
 const layers = {labels: true, edges: false, cliffs: false};
 let spots = [], pairs = null, edges = null, cliffs = [];
-function labelColumn() {  // the colored column, or the first one of classes
-  if (color?.kind === "category") return color;
-  const classes = columns.filter(column => column.kind === "category" && column.name !== "cluster");
-  return classes.find(column => column.name === "label") ?? classes.find(column => column.name === "scaffold") ?? classes[0];
+function labelColumn() {  // the colored column if its classes have names, else scaffolds, labels or any classes
+  const colored = color?.kind === "category" ? color : null, classes = columns.filter(column => column.kind === "category" && column.name !== "cluster");
+  const named = name => classes.find(column => column.name === name);
+  if (colored?.categories.some(name => /[a-z]/i.test(name))) return colored;
+  return named("scaffold") ?? colored ?? named("label") ?? classes[0];
 }
 function findSpots() {  // of each class the densest place among the points that are shown
   const column = labelColumn(), SIDE = 40, counts = new Map();
@@ -459,7 +463,7 @@ function findSpots() {  // of each class the densest place among the points that
     const near = around(best), mass = near.reduce((all, at) => all + grid[at], 0), name = column.categories[code];
     const mean = part => near.reduce((all, at) => all + grid[at] * (part(at) + .5), 0) / mass / SIDE * 2 - 1;
     if (total < Math.max(2, n / 400) || isRest(name)) continue;
-    spots.push({text: cut(name), x: mean(at => Math.floor(at / SIDE)), y: mean(at => at % SIDE), total});
+    spots.push({text: cut(name, 16), x: mean(at => Math.floor(at / SIDE)), y: mean(at => at % SIDE), total});
   }
   spots.sort((a, b) => b.total - a.total);
 }
@@ -469,7 +473,7 @@ function placedLabels(ctx) {  // [{text, x, y, wide}] without overlap, those of 
   for (const spot of spots) {
     const x = width / 2 + (spot.x - view.x) * unit * view.zoom, y = height / 2 - (spot.y - view.y) * unit * view.zoom;
     const wide = ctx.measureText(spot.text).width + 8;
-    if (placed.length >= MOST_LABELS || x < 0 || y < 0 || x > width || y > height) continue;
+    if (placed.length > width * height / 45000 || x < 0 || y < 0 || x > width || y > height) continue;
     const left = Math.max(wide / 2 + 2, Math.min(width - wide / 2 - 2, x));
     const shift = [0, -HIGH, HIGH, -2 * HIGH, 2 * HIGH].find(dy => y + dy > HIGH && y + dy < height - HIGH && placed.every(
       other => Math.abs(other.x - left) > (other.wide + wide) / 2 || Math.abs(other.y - y - dy) > HIGH));
@@ -502,7 +506,7 @@ function findCliffs() {  // pairs in the nearer half, apart by a standard deviat
   }));
   if (!cliffs.length) $("pairs").append(element("li", "no pair of near graphs differs much in this column", {className: "small"}));
 }
-function arc({i, j}) {  // a path from point to point, bent to one side
+function arc({i, j}) {  // a bent path
   const [a, b, c, d] = [sx(i), sy(i), sx(j), sy(j)].map(Math.round);
   return `M${a},${b}Q${(a + c) / 2 + (d - b) / 3},${(b + d) / 2 - (c - a) / 3} ${c},${d}`;
 }
@@ -536,7 +540,7 @@ async function setLayer(name, on) {
   renewLayers(); redraw();
 }
 for (const name of Object.keys(layers)) {
-  $(name).disabled = name !== "labels" && (n > MOST_IN_LAYERS || !meta.k);
+  $(name).disabled = name !== "labels" && (n > 100000 || !meta.k);
   $(name).addEventListener("click", () => setLayer(name, !layers[name]));
 }
 function resize() {
@@ -687,7 +691,6 @@ async function hover(i, x = 0, y = 0) {
   drawGraph(tip.querySelector("canvas"), g);
   redraw();
 }
-const MOST_FACTS = 12;
 let chooseCall = 0;
 async function choose(i) {
   const call = ++chooseCall;
@@ -702,7 +705,7 @@ async function choose(i) {
   meta.texts.forEach((name, at) => { if (words[at]) fact(name, words[at]); });
   if (color) fact(color.name, valueText(color, i));
   columns.forEach(column => { if (column !== color) fact(column.name, valueText(column, i)); });
-  const rows = [...facts.rows].slice(MOST_FACTS), more = element("button", `${rows.length} more`, {type: "button", id: "more"});
+  const rows = [...facts.rows].slice(12), more = element("button", `${rows.length} more`, {type: "button", id: "more"});
   rows.forEach(row => { row.hidden = true; }); more.hidden = !rows.length;
   more.addEventListener("click", () => { rows.forEach(row => { row.hidden = false; }); more.hidden = true; });
   const pair = element("div", "", {className: "pair", id: "pair"}), strip = element("div", "", {className: "near"});
@@ -729,10 +732,9 @@ async function choose(i) {
     button.addEventListener("click", () => { if (compared === j && button.ariaPressed === "true") { choose(hit.i); intoView(hit.i); } else compare(j); });
     strip.append(button);
     Promise.all([graph(i), graph(hit.i), mapping(i, j)]).then(([g, h, images]) =>
-      drawGraph(button.querySelector("canvas"), images ? turned(h, g, images) : h));
+      drawGraph(button.querySelector("canvas"), turned(h, g, images)));
   });
-  const word = meta.mappings ? "Marked: changed (yellow), only here (red, blue)." : meta.noMarks;
-  $("chosen").append(element("p", hits.length ? word + " Click a neighbor twice to go to it." : "", {className: "small"}), facts, more);
+    $("chosen").append(element("p", "", {className: "small", id: "marks"}), facts, more);
   if (hits.length) compare(0); else graph(i).then(g => show(figures[0], i, g, null));
   kindsOf([i, ...hits.map(hit => hit.i)]).then(list => kinds.replaceChildren(...list));
   redraw();
@@ -751,8 +753,10 @@ async function compare(j) {
   compared = Number(j);
   const i = chosen, other = near[compared].i, [g, h, images] = await Promise.all([graph(i), graph(other), mapping(i, compared)]);
   if (chosen !== i || near[compared].i !== other) return;
-  const sides = $("pair").children, [own, theirs] = images ? difference(g, h, images) : [null, null];
-  show(sides[0], i, g, own); show(sides[1], other, images ? turned(h, g, images) : h, theirs);
+  const sides = $("pair").children, both = images ? difference(g, h, images) : [];
+  const most = both.length && both.every(({nodes}) => 2 * nodes.filter(Boolean).length > nodes.length), [own, theirs] = most ? [] : both;
+  $("marks").textContent = `${most ? "Most nodes differ: not marked." : meta.noMarks || "Marked: changed (yellow), only here (red, blue)."} Click a neighbor twice to go to it.`;
+  show(sides[0], i, g, own); show(sides[1], other, turned(h, g, images), theirs);
   $("chosen").querySelectorAll(".near button").forEach((button, at) => { button.ariaPressed = at === compared; });
   redraw();
 }
@@ -1052,6 +1056,6 @@ new ResizeObserver(resize).observe(stage);
 resize(); legend(); paint(); await restore();
 /* For tests. */
 window.grnfMap = {view, ids, place: i => [sx(i), sy(i)], frames: () => frames, pan(dx, dy) { view.x += dx; view.y += dy; move(); },
-  thin(on) { thinned = on; }, shownGraph: graph, selectedIds, labels: () => placedLabels(over.getContext("2d")), cliffs: () => cliffs, link: linkText, webgl: Boolean(gl)};
+  thin(on) { thinned = on; }, shownGraph: graph, selectedIds, labels: () => placedLabels(over.getContext("2d")), cliffs: () => cliffs, link: linkText, turned, webgl: Boolean(gl)};
 document.documentElement.dataset.ready = "yes";
 })();

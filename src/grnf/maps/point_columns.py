@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf.errors import invalid
+from grnf.io.from_molecules import quiet_rdkit
 from grnf.io.raw import RawGraph, columns_of_graphs
 from grnf.typing import FloatArray
 
@@ -86,7 +88,7 @@ def columns_of(
     columns: dict[str, Sequence[Any]] = {}
     labels = list(y) if y is not None else [graph.y for graph in graphs]
     if len(labels) != n:
-        raise ValueError(f"y has {len(labels)} entries for {n} graphs")
+        raise invalid("y", f"have an entry for each of the {n} graphs", str(len(labels)))
     width = max((len(label) for label in labels if isinstance(label, (list, tuple, np.ndarray))), default=0)
     if width:
         rows = [list(np.ravel(label)) if label is not None else [] for label in labels]
@@ -96,7 +98,7 @@ def columns_of(
         columns["label"] = labels
     for name, values in (more or {}).items():
         if len(values) != n:
-            raise ValueError(f"the column {name!r} has {len(values)} entries for {n} graphs")
+            raise invalid(f"columns[{name!r}]", f"have an entry for each of the {n} graphs", str(len(values)))
         columns[str(name)] = list(values)
     for name, values in columns_of_graphs(graphs).items():
         if len({_plain(value) for value in values} - {None}) > (n > 1):  # one value for all shows nothing
@@ -160,9 +162,10 @@ def scaffolds(graphs: Sequence[RawGraph]) -> Column | None:
     from rdkit.Chem import MolFromSmiles
     from rdkit.Chem.Scaffolds import MurckoScaffold
 
-    molecules = [MolFromSmiles(text) for text in smiles]
     scaffold: Any = MurckoScaffold.MurckoScaffoldSmiles
-    names = [None if molecule is None else scaffold(mol=molecule) or "no ring" for molecule in molecules]
+    with quiet_rdkit():
+        molecules = [MolFromSmiles(text) for text in smiles]
+        names = [None if molecule is None else scaffold(mol=molecule) or "no ring" for molecule in molecules]
     return Column("scaffold", "category", names, "Murcko scaffold, computed by RDKit.")
 
 

@@ -1,24 +1,26 @@
 """d_P and kappa_P of finitely many hidden channels by quasi-Monte Carlo: a fraction of the usual variance.
 
 theta_H and theta_0 are integrated out, as in `grnf.metric.marginal`. What is left, a mean over theta_F, is
-estimated from few points by four devices:
+estimated from few points by these devices:
 
 - Only inner products of theta with the vectors f(v) matter (`grnf.engine.moments`), so theta is drawn in the
-  coordinates of their principal axes, the largest first, from scrambled Sobol sequences.
+  coordinates of their principal axes, the largest first, from Sobol sequences with random digital shifts.
 - Hidden channels are independent and alike, so points are drawn for one channel, in a few dimensions, and
   dealt out to the F_h channels of a hidden sample at random, several times.
 - Points come in antithetic pairs theta, -theta: rho_e(-t) follows from rho_e(t) without another sum.
-- U . U, U' . U' and U . U' have known means, so they are control variates. Their coefficients are fitted on
-  the other replicates.
+- The means of U . U, U' . U' and U . U' over all ways to deal are sums over points, so these are control
+  variates. Their coefficients are fitted on the other half of the replicates.
+- The integral over theta_H takes 36 arcsines for tanh, and one for erf(0.85 x), which is nearly the same. So
+  that one is estimated from all samples, and the difference from a few.
 
-Points of the same sequence depend on each other, so standard errors come from independent scramblings.
+Points of the same sequence depend on each other, so standard errors come from independent shifts.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -26,9 +28,11 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from grnf._utils.rules import Int, checked
+from grnf.engine.gaussian_terms import N_SUMS, add_samples
 from grnf.engine.moments import GraphTypes, partition_groups, type_vectors
+from grnf.errors import invalid
 from grnf.graphs import GraphBatch
-from grnf.metric.exact import ExactMetric, with_same_channels
+from grnf.metric.exact import MOMENTS, ExactMetric, with_same_channels
 from grnf.metric.marginal import gaussian_product, products_of_pairs
 from grnf.typing import FloatArray, IntArray
 
@@ -43,8 +47,30 @@ SMALLEST = 1e-14
 DEALS = 4
 """How often the points of a replicate are dealt out to hidden samples."""
 
+NEAR = {"tanh": 0.85, "sigmoid": 0.425}
+"""a for which erf(a x) is nearly tanh(x), or 2 sigmoid(x) - 1: the terms differ by some hundredths."""
+
+CORRECTED = 16
+"""Hidden samples of a replicate for which the difference between the two is taken."""
+
+BITS = 30
+"""Random bits of a coordinate of a point."""
+
 OPPOSITE = {"relu": (1.0, -1.0, 0.0), "sigmoid": (-1.0, 0.0, 1.0)}
 """a, b, c of rho(-t) = a rho(t) + b t + c. Other activations are odd: -1, 0, 0."""
+
+SYMMETRIC = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+"""Where six products of three variates are in their matrix."""
+
+RIDGE, ROUNDING = 1e-8, 1e-13
+"""What is added to the correlations of the control variates, and shares of variances that are rounding."""
+
+CONTROLS = np.array([[-2.0, 1.0, 1.0], [0.0, 1.0, -1.0], [0.0, 1.0, 1.0]])
+"""The control variates e, c, c' in coordinates of their own size: c + c' - 2 e is small for near graphs."""
+
+
+Means: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+"""Of the control variates e, c and c'."""
 
 
 class QuasiEstimate(NamedTuple):
@@ -80,12 +106,12 @@ def quasi_distances(
     X, Y : GraphBatch
         Y defaults to X.
     n_hidden : int, default=1024
-        Antithetic pairs of hidden samples, over all orders and replicates.
+        Antithetic pairs of hidden samples that are dealt out at a time, over all orders and replicates.
     n_replicates : int, default=8
-        Independent scramblings.
+        Independent replicates.
     seed : int
     """
-    return _estimate(metric, X, Y, "distance", n_hidden, n_replicates, seed)
+    return _estimate(metric, X, Y, True, n_hidden, n_replicates, seed)
 
 
 def quasi_kernel(
@@ -98,54 +124,64 @@ def quasi_kernel(
     seed: int = 0,
 ) -> QuasiEstimate:
     """Estimate kappa_P of all pairs of graphs. Parameters as in `quasi_distances`."""
-    return _estimate(metric, X, Y, "kernel", n_hidden, n_replicates, seed)
+    return _estimate(metric, X, Y, False, n_hidden, n_replicates, seed)
 
 
 def _estimate(
     metric: ExactMetric,
     X: GraphBatch,
     Y: GraphBatch | None,
-    quantity: str,
+    distance: bool,
     n_hidden: int,
     n_replicates: int,
     seed: int,
 ) -> QuasiEstimate:
     R, n_hidden = checked(n_replicates, "n_replicates", Int(2)), checked(n_hidden, "n_hidden", Int(1))
     if metric.basis != "indicator":
-        raise ValueError(f"basis must be 'indicator' for quasi-Monte Carlo, got {metric.basis!r}")
+        raise invalid("basis", "be 'indicator' for quasi-Monte Carlo", repr(metric.basis))
     (scale, *more) = metric.scales
     if more:
-        raise ValueError("coefficients must have one scale for quasi-Monte Carlo, got a mixture of scales")
+        raise invalid("coefficients", "have one scale for quasi-Monte Carlo", "a mixture of scales")
     X, Y = with_same_channels(X, Y)
-    with_null = quantity == "kernel"
+    with_null = not distance  # the null graph is the last
     n1 = len(X) + with_null
     n2 = n1 if Y is None else len(Y) + with_null
     i, j = np.triu_indices(n1) if Y is None else np.indices((n1, n2)).reshape(2, -1)
-    of_columns = 0 if Y is None else n1  # graphs of Y follow those of X
     total = np.zeros((R, len(i)))
-    covariances = metric.covariances(X, Y, with_null=with_null)
-    for k, (p, e, c1, c2) in zip(metric.orders, covariances, strict=True):
-        size = max(2, round(n_hidden * p / R))
+    for k in metric.orders:
+        p = metric.law.orders.probability(k)
+        size, F_h = max(2, round(n_hidden * p / R)), metric.law.hidden_channels
         parts = _parts(metric, X, Y, k, with_null)
-        means = np.stack([e[i, j], c1[i], c2[j]])
-        replicates = []
+        generator = np.random.default_rng((seed, k))
+        sequences = [_points(part, size * F_h, generator) for part in parts]
+        sums, differences = np.zeros((R, len(i), N_SUMS)), np.zeros((R, len(i)))
         for r in range(R):
             generator = np.random.default_rng((seed, k, r))
-            pools = [_pool(metric, part, scale, size, generator) for part in parts]
-            replicates.append(_Sums(len(i)))
+            pools = [
+                _pool(metric, part, scale, points, generator)
+                for part, points in zip(parts, sequences, strict=True)
+            ]
+            table, means = np.zeros((n1, N_SUMS, n2)), _means(pools, F_h, scale, n1, Y is None)
             for _ in range(DEALS):
-                U = scale * _dealt(pools, metric.law.hidden_channels, generator)
-                replicates[-1].add_terms(U, i, of_columns + j, means, metric.activation.name, quantity)
-        total += p * _controlled(replicates)
+                U = _dealt(pools, 2 * size, F_h, scale, generator)
+                _add_terms(metric.activation.name, distance, U, Y is None, means, table)
+            sums[r] = table[i, :, j] / (DEALS * len(U))
+            if metric.activation.name in NEAR:
+                U = U[:CORRECTED]
+                table = np.zeros((n1, N_SUMS, n2))
+                _add_terms(metric.activation.name, distance, U, Y is None, means, table)
+                exact = _exact_terms(metric.activation.name, distance, U, i, j if Y is None else n1 + j)
+                differences[r] = exact - table[i, 0, j] / len(U)
+        total += p * (_controlled(sums) + differences)
     estimates = np.zeros((R, n1, n2))
     estimates[:, i, j] = total
     if Y is None:
         estimates[:, j, i] = total
-    if quantity == "kernel":
+    if not distance:
         null = estimates[:, :-1, -1:], estimates[:, -1:, :-1], estimates[:, -1:, -1:]
         estimates = estimates[:, :-1, :-1] - null[0] - null[1] + null[2]
     values, errors = estimates.mean(axis=0), estimates.std(axis=0, ddof=1) / math.sqrt(R)
-    return QuasiEstimate(np.maximum(values, 0) if quantity == "distance" else values, errors, R)
+    return QuasiEstimate(np.maximum(values, 0) if distance else values, errors, R)
 
 
 def _parts(metric: ExactMetric, X: GraphBatch, Y: GraphBatch | None, k: int, with_null: bool) -> list[_Axes]:
@@ -179,77 +215,86 @@ def _rotated(rows: Sequence[FloatArray], counts: Sequence[FloatArray]) -> _Axes:
     return _Axes(np.concatenate(rows) @ axes, weights)
 
 
+def _points(part: _Axes, count: int, generator: np.random.Generator) -> IntArray:
+    """Return scrambled Sobol points of which the coordinates are integers below 2^BITS."""
+    sequence = qmc.Sobol(part.vectors.shape[1], rng=generator, bits=BITS)
+    points = sequence.random_base2(math.ceil(math.log2(count)))
+    return np.asarray(points * 2**BITS, dtype=np.int64)
+
+
 def _pool(
-    metric: ExactMetric, part: _Axes, scale: float, size: int, generator: np.random.Generator
+    metric: ExactMetric, part: _Axes, scale: float, points: IntArray, generator: np.random.Generator
 ) -> FloatArray:
-    """Return U of single channels at Sobol points and at their opposites: (2 F_h size, n_graphs)."""
-    rho, n_points = metric.hidden_activation, size * metric.law.hidden_channels
-    sequence = qmc.Sobol(part.vectors.shape[1], rng=generator, bits=52)
-    points = sequence.random_base2(math.ceil(math.log2(n_points)))[:n_points]
-    theta = scale * ndtri(np.clip(points.T, 1e-15, 1 - 1e-15))
-    sums, linear = np.zeros((2, part.weights.shape[0], n_points))
+    """Return U of single channels at shifted points and at their opposites: (2 points, n_graphs)."""
+    rho, shift = metric.hidden_activation, generator.integers(2**BITS, size=points.shape[1])
+    theta = scale * ndtri(((points ^ shift) + 0.5).T / 2**BITS)
+    sums, linear = np.zeros((2, part.weights.shape[0], len(points)))
     step = max(1, ENTRIES // len(part.vectors))
-    for start in range(0, n_points, step):
-        t = part.vectors @ theta[:, start : start + step]
-        linear[:, start : start + step] = part.weights @ t
-        sums[:, start : start + step] = part.weights @ rho(t)
+    for start in range(0, len(points), step):
+        some = slice(start, start + step)
+        t = part.vectors @ theta[:, some]
+        linear[:, some] = part.weights @ t
+        sums[:, some] = part.weights @ rho(t)
     a, b, c = OPPOSITE.get(rho.name, (-1.0, 0.0, 0.0))
     opposite = a * sums + b * linear + c * part.weights.sum(axis=1)[:, np.newaxis]
     return np.concatenate([sums, opposite], axis=1).T
 
 
-def _dealt(pools: list[FloatArray], F_h: int, generator: np.random.Generator) -> FloatArray:
-    """Return [U, 1] of hidden samples with channels dealt out at random: (n_samples, n_graphs, width)."""
+def _means(pools: list[FloatArray], F_h: int, scale: float, n1: int, symmetric: bool) -> Means:
+    """Return the means of e, c and c' over all ways to deal the pools out."""
+    e = scale**2 * (1 + F_h * np.sum([pool.T @ pool / len(pool) for pool in pools], axis=0))
+    c = np.diagonal(e).copy()
+    return (e, c, c) if symmetric else (e[:n1, n1:].copy(), c[:n1], c[n1:])
+
+
+def _dealt(
+    pools: list[FloatArray], n_samples: int, F_h: int, scale: float, generator: np.random.Generator
+) -> FloatArray:
+    """Return s [U, 1] of hidden samples with channels dealt out at random: (samples, width, n_graphs)."""
     columns = [
-        generator.permutation(pool).reshape(-1, F_h, pool.shape[1]).transpose(0, 2, 1) for pool in pools
+        generator.permutation(pool)[: n_samples * F_h].reshape(-1, F_h, pool.shape[1]) for pool in pools
     ]
-    return np.concatenate([*columns, np.ones((*columns[0].shape[:2], 1))], axis=2)
+    return scale * np.concatenate([*columns, np.ones_like(columns[0][:, :1])], axis=1)
 
 
-class _Sums:
-    """Sums over the points of a replicate: of terms, control variates, and their products, pair by pair."""
-
-    def __init__(self, n_pairs: int) -> None:
-        self.count = 0
-        self.t, self.z = np.zeros(n_pairs), np.zeros((3, n_pairs))
-        self.zz, self.zt = np.zeros((3, 3, n_pairs)), np.zeros((3, n_pairs))
-
-    def add_terms(
-        self, U: FloatArray, i: IntArray, j: IntArray, means: FloatArray, activation: str, quantity: str
-    ) -> None:
-        """Add the terms of hidden samples, and the control variates less their means, of pairs of graphs."""
-        step = max(1, ENTRIES // max(len(i), U.shape[1] ** 2))
-        for start in range(0, len(U), step):
-            X = U[start : start + step]
-            c = np.square(X).sum(axis=2)
-            e = np.matmul(X, X.transpose(0, 2, 1))[:, i, j]
-            t = products_of_pairs(activation, c, e, i, j)
-            if quantity == "distance":
-                own = gaussian_product(activation, c, c, c)
-                t = own[:, i] + own[:, j] - 2 * t
-            z = [e - means[0], c[:, i] - means[1], c[:, j] - means[2]]
-            self.count += len(X)
-            self.t += t.sum(axis=0)
-            for row in range(3):
-                self.z[row] += z[row].sum(axis=0)
-                self.zt[row] += np.einsum("mp,mp->p", z[row], t)
-                for column in range(row, 3):
-                    self.zz[row, column] += np.einsum("mp,mp->p", z[row], z[column])
+def _add_terms(
+    name: str,
+    distance: bool,
+    U: FloatArray,
+    symmetric: bool,
+    means: Means,
+    out: FloatArray,
+) -> None:
+    """Add the sums of `add_samples`: of the activation, or of the erf that is nearly the same."""
+    moments, n1 = MOMENTS[name], len(out)
+    rows = np.ascontiguousarray(U[:, :, :n1])
+    columns = rows if symmetric else np.ascontiguousarray(U[:, :, n1:])
+    node = NEAR.get(name, moments.nodes[0])
+    add_samples(moments.kind, node, moments.factor, distance, rows, columns, symmetric, means, out)
 
 
-def _controlled(replicates: list[_Sums]) -> FloatArray:
-    """Return the estimate of each replicate, its coefficients fitted on the others: shape (R, n_pairs)."""
-    totals = [sum(getattr(sums, name) for sums in replicates) for name in ("count", "t", "z", "zz", "zt")]
-    result = []
-    for own in replicates:
-        count, t, z, zz, zt = (
-            total - getattr(own, name)
-            for total, name in zip(totals, ("count", "t", "z", "zz", "zt"), strict=True)
-        )
-        covariance = (zz - z[:, np.newaxis] * z / count).transpose(2, 0, 1)
-        covariance = np.triu(covariance) + np.triu(covariance, 1).transpose(0, 2, 1)
-        ridge = 1e-9 * np.trace(covariance, axis1=1, axis2=2) + np.finfo(float).tiny
-        covariance[:, range(3), range(3)] += ridge[:, np.newaxis]
-        coefficients = np.linalg.solve(covariance, (zt - z * t / count).T[..., np.newaxis])[..., 0]
-        result.append((own.t - (own.z * coefficients.T).sum(axis=0)) / own.count)
-    return np.array(result)
+def _exact_terms(name: str, distance: bool, U: FloatArray, i: IntArray, j: IntArray) -> FloatArray:
+    """Return the mean terms of pairs of graphs over some samples, by the formula of the activation."""
+    c, e = np.square(U).sum(axis=1), np.matmul(U.transpose(0, 2, 1), U)[:, i, j]
+    products = products_of_pairs(name, c, e, i, j)
+    if distance:
+        own = gaussian_product(name, c, c, c)
+        products = own[:, i] + own[:, j] - 2 * products
+    return np.asarray(products.mean(axis=0))
+
+
+def _controlled(sums: FloatArray) -> FloatArray:
+    """Return the estimate of each replicate and pair from the means of `add_samples`."""
+    result, half = np.empty(sums.shape[:2]), len(sums) // 2
+    for own, others in ((slice(half), slice(half, None)), (slice(half, None), slice(half))):
+        fit = sums[others].mean(axis=0)
+        t, z, products, crossed = fit[:, :1], fit[:, 1:4], fit[:, 4:10], fit[:, 10:]
+        covariance = CONTROLS @ (products[:, SYMMETRIC] - z[:, :, np.newaxis] * z[:, np.newaxis]) @ CONTROLS.T
+        variances = np.diagonal(covariance, axis1=1, axis2=2)
+        least = ROUNDING * variances.max(axis=1, keepdims=True) + np.finfo(float).tiny
+        size = np.sqrt(np.maximum(variances, least))
+        covariance = covariance / (size[:, :, np.newaxis] * size[:, np.newaxis]) + RIDGE * np.eye(3)
+        cross = (crossed - z * t) @ CONTROLS.T / size
+        coefficients = np.linalg.solve(covariance, cross[..., np.newaxis])[..., 0] / size @ CONTROLS
+        result[own] = sums[own, :, 0] - (sums[own, :, 1:4] * coefficients).sum(axis=2)
+    return result

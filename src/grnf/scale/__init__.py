@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from grnf._utils.lazy import lazy
 
 if TYPE_CHECKING:
     from grnf.scale.arrow_blocks import BlockEmbedder
@@ -11,10 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["BlockEmbedder", "embed"]
 
-_HOMES = {"BlockEmbedder": "arrow_blocks", "embed": "driver"}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"grnf.scale.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'grnf.scale' has no attribute {name!r}")
+__getattr__ = lazy(__name__, {"BlockEmbedder": "arrow_blocks", "embed": "driver"})

@@ -38,21 +38,7 @@ TRIES = 3
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a run.
-
-    Parameters
-    ----------
-    output, settings : Path
-        The vectors, and the file of their settings.
-    n_graphs, n_components : int
-    n_shards : int
-    computed : list of int
-        Shards that this run computed. The others were finished before.
-    set_aside : list of dict
-        Shards that failed three times, with the reasons.
-    bad : list of dict
-        Graphs that could not be used, unless `on_error` is "raise".
-    """
+    """The result of a run: the vectors and the file of their settings, with some numbers."""
 
     output: Path
     settings: Path
@@ -60,8 +46,11 @@ class Report:
     n_components: int
     n_shards: int
     computed: list[int]
+    """Shards that this run computed. The others were finished before."""
     set_aside: list[dict[str, Any]]
+    """Shards that failed three times, with the reasons."""
     bad: list[dict[str, Any]]
+    """Graphs that could not be used, unless `on_error` is "raise"."""
 
 
 def is_vector_file(output: str | os.PathLike[str]) -> bool:
@@ -292,17 +281,9 @@ class Run:
             "n_components": self.transformer.n_components_,
             "dtype": self.transformer.dtype,
         }
-        return {
-            "format": "grnf-embedding",
-            "version": 1,
-            "grnf": __version__,
-            "vectors": vectors,
-            "on_error": self.on_error,
-            "bad": writer.bad(),
-            "input": {"name": self.inputs.name, **plan["run"]["input"]},
-            "run": plan["run"],
-            "transformer": json.loads(plan["transformer"]),
-        }
+        named = {"name": self.inputs.name, **plan["run"]["input"]}
+        more = {"on_error": self.on_error, "bad": writer.bad(), "input": named}
+        return _settings("grnf-embedding", 1, vectors, more, plan["run"], plan["transformer"])
 
     def planned(
         self, shard_size: int, *, resume: bool = False, force: bool = False
@@ -391,13 +372,13 @@ def _manifest(writer: ShardWriter, plan: Plan, failed: Mapping[int, Outcome]) ->
         {"shard": number, "from": plan.shards[number].described(), "reason": failed[number].reason}
         for number in sorted(failed)
     ]
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "grnf": __version__,
-        "vectors": vectors,
-        "shards": records,
-        "set_aside": set_aside,
-        "run": plan.run,
-        "transformer": json.loads(plan.transformer),
-    }
+    more = {"shards": records, "set_aside": set_aside}
+    return _settings(FORMAT, VERSION, vectors, more, plan.run, plan.transformer)
+
+
+def _settings(
+    format: str, version: int, vectors: Any, more: Mapping[str, Any], run: Any, transformer: str
+) -> dict[str, Any]:
+    """Return the settings of an output, or the manifest."""
+    head = {"format": format, "version": version, "grnf": __version__, "vectors": vectors}
+    return {**head, **more, "run": run, "transformer": json.loads(transformer)}

@@ -27,20 +27,8 @@ HEAD = 2**20
 class RunInputs:
     """Graphs in one or several files. Each file is read once for its checksum, and once for its graphs.
 
-    Parameters
-    ----------
-    inputs : path, glob, or several
-        As in `grnf.io.read_graphs`.
-    name : str, optional
-        What messages call it. By default the path.
-
-    Attributes
-    ----------
-    paths : list of Path
-    sha256 : dict of str to str
-        The checksum of each file.
-    source : File or None
-        The file, if there is only one: looking at its first bytes again does not open it.
+    `source` is the file, if there is only one: looking at its first bytes again does not open it. `name` is
+    what messages call the inputs, by default the path.
 
     Examples
     --------

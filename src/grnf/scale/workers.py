@@ -50,13 +50,7 @@ class ThisProcess:
 
 
 class Processes:
-    """Computes shards in several processes on this computer. If one dies, all of them are started again.
-
-    Parameters
-    ----------
-    n_jobs : int
-        As in joblib.
-    """
+    """Computes shards in several processes on this computer. If one dies, all of them are started again."""
 
     def __init__(self, n_jobs: int) -> None:
         self.n_workers = effective_n_jobs(n_jobs)
@@ -86,13 +80,7 @@ class Processes:
 class DaskWorkers:
     """Computes shards on a cluster. Dask gives the shard of a worker that dies to another one.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    versions : mapping
-        Those that workers must have.
-    note : callable
-        note(text) tells the user of workers that are refused.
+    Workers must have the given versions of packages. `note(text)` tells the user of those that are refused.
     """
 
     def __init__(self, client: Any, versions: dict[str, str | None], note: Any) -> None:
@@ -191,15 +179,10 @@ def _scheduler_lost(error: BaseException) -> ClusterError:
 
 @contextmanager
 def dask_client(where: Any, n_workers: int) -> Iterator[Any]:
-    """Give a client of a cluster.
+    """Give a client of a cluster, by a scheduler's address. A client itself is left open.
 
-    Parameters
-    ----------
-    where : True, str or distributed.Client
-        True starts a cluster on this computer and stops it at the end. A text is the address of a scheduler.
-        A client is left open.
-    n_workers : int
-        Processes of a cluster on this computer, with a thread each.
+    True starts a cluster on this computer, of `n_workers` processes with a thread each, and stops it at the
+    end.
     """
     try:
         dask: Any = import_module("dask")

@@ -115,7 +115,7 @@ class Hits:
 
 
 class GraphIndex:
-    """Vectors of graphs in an order that lets a search skip most of them and miss no hit.
+    """An index of graphs or vectors, for exact search of nearest neighbors.
 
     Every result is exact: the graphs whose vectors are nearest, with distances in double precision. Bounds
     from a few principal axes (`grnf.search.scan`) exclude almost all others.

@@ -108,7 +108,11 @@ BAD = [
     ("g.graphml", "<graphml><graph><node id='a'/><node id='a'/></graph></graphml>", "node 'a' is repeated"),
     ("g.graphml", "<graphml><graph><edge source='a' target='b'/></graph></graphml>", "there is no node 'a'"),
     ("g.graphml", "<graphml><graph><node/></graph></graphml>", "a <node> has no id"),
-    ("g.graphml", "<graphml><graph><node id='a'><data key='k'>1</data></node></graph></graphml>", "no key k"),
+    (
+        "g.graphml",
+        "<graphml><graph><node id='a'><data key='k'>1</data></node></graph></graphml>",
+        "declares .* 'k'",
+    ),
     ("g.graphml", "<graphml><graph><node id='a'><graph/></node></graph></graphml>", "a graph within a graph"),
     (
         "g.graphml",
@@ -133,7 +137,7 @@ BAD = [
     ("g.json", '{"nodes": [{"id": 0}], "links": [{"source": 0, "target": 1}]}', "there is no node 1"),
     ("g.json", '{"nodes": [{"id": 0}, {"id": 0}], "links": []}', "ids of nodes must be unique, got 0 twice"),
     ("g.json", '{"nodes": [{"id": {}}], "links": []}', "must be a number or a text"),
-    ("g.json", '{"nodes": [{"x": 1}], "links": []}', "each node must be an object with 'id'"),
+    ("g.json", '{"nodes": [{"id": 0}, {"x": 1}], "links": []}', "each node must be an object with 'id'"),
     ("g.json", '{"nodes": [{"id": 0, "x": Infinity}], "links": []}', "is infinite at node 0"),
     (
         "g.json",
@@ -151,7 +155,8 @@ BAD = [
     ("g.edgelist", "a b\na\n", "line 2: .*got 1 fields"),
     ("g.edgelist", "a b 1\na c\n", "line 2: some lines have a weight"),
     ("g.edgelist", "a b nan\n", "line 1: the weight nan is not finite"),
-    ("g.edgelist", "a b x\n", "line 1: the weight 'x' is not a number"),
+    ("g.edgelist", "a b x\n", "no edge follows the header 'a b x'"),
+    ("g.edgelist", "a b 1\na b x\n", "line 2: the weight 'x' is not a number"),
     ("g.edgelist", "# grnf: 3 nodes\n0 3\n", "line 2: no node '3'"),
     ("g.edgelist", "# grnf: 3 nodes\n0 -1\n", "line 2: no node '-1'"),
     ("g.edgelist", "# grnf: 1000000000000 nodes\n0 1\n", "n_nodes must lie between|would take about"),

@@ -27,7 +27,7 @@ def with_edges(**columns):
 
 
 @pytest.mark.parametrize(
-    ("name", "graph", "message"),
+    ("name", "graphs", "message"),
     [
         ("a.json", with_nodes(id=column("a", "b")), "uses the column name 'id'"),
         ("a.json", with_edges(source=column("a")), "uses the column name 'source'"),
@@ -46,11 +46,35 @@ def with_edges(**columns):
         ("a.npz", with_nodes(x=np.array([1, np.inf])), "is infinite at node 1"),
         ("a.npz", RawGraph(2, np.array([[0, 2]])), "names a node outside"),
         ("a.npz", RawGraph(-1, EDGE), "n_nodes must lie between"),
+        ("a.zip", [with_nodes(element=column("C", "O"))], "cannot be written as tu"),
+        ("a.zip", [RawGraph(2, EDGE), RawGraph(2, EDGE, directed=True)], "direction must be the same"),
+        ("a.zip", [RawGraph(2, EDGE, y=1), RawGraph(2, EDGE)], "y must be the same for all"),
+        ("a.zip", [RawGraph(2, EDGE, y="a")], "y must be a number or numbers"),
+        ("a.zip", [RawGraph(2, np.array([[0, 1], [1, 0]]))], "repeated edges"),
+        ("a.zip", [RawGraph(2, np.array([[0, 1], [1, 0]]), directed=True)], "would be read as undirected"),
+        (
+            "a.zip",
+            [RawGraph(2, EDGE), RawGraph(0, np.empty((0, 2), dtype=np.int64))],
+            "the last graph has no nodes",
+        ),
+        (
+            "a.zip",
+            [RawGraph(2, EDGE, {"label1": np.array(["1", "2"], dtype=object)})],
+            "labels of a TU dataset must be label",
+        ),
+        ("a.csv", [RawGraph(0, np.empty((0, 2), dtype=np.int64))], "graph 0 has no nodes"),
+        ("a.csv", [RawGraph(2, EDGE, graph_id="a")] * 2, "graph 1: an earlier graph is called 'a'"),
+        ("a.csv", [RawGraph(2, EDGE, {"node": np.arange(2.0)})], "uses the column name 'node'"),
+        ("a.csv", [RawGraph(2, EDGE, {"a;b": np.arange(2.0)})], "table header"),
+        ("a.csv", [RawGraph(2, EDGE, {"a": column("1", "x")})], "come back changed"),
+        ("a.csv", [RawGraph(2, EDGE, {"a": column("", "x")})], "come back changed"),
+        ("a.csv", [RawGraph(2, EDGE, {"a": column("\ud800", "x")})], "come back changed"),
+        ("a.csv", [RawGraph(2, EDGE, {"a": column((1,), "x")})], "come back changed"),
     ],
 )
-def test_what_cannot_be_written(tmp_path, name, graph, message):
+def test_what_cannot_be_written(tmp_path, name, graphs, message):
     with pytest.raises(GraphError, match=message):
-        write_graphs(tmp_path / name, [graph])
+        write_graphs(tmp_path / name, graphs if isinstance(graphs, list) else [graphs])
     assert not list(tmp_path.iterdir())
 
 

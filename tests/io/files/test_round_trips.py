@@ -266,28 +266,3 @@ def test_tu_sets_carry_labels_attributes_and_targets(graphs):
         if not wanted.n_nodes:
             found = replace(found, node_columns={})
         assert_same(found, wanted)
-
-
-EDGE = np.array([[0, 1]])
-
-
-@pytest.mark.parametrize(
-    ("graphs", "message"),
-    [
-        ([RawGraph(2, EDGE, {"element": np.array(["C", "O"], dtype=object)})], "cannot be written as tu"),
-        ([RawGraph(2, EDGE), RawGraph(2, EDGE, directed=True)], "direction must be the same"),
-        ([RawGraph(2, EDGE, y=1), RawGraph(2, EDGE)], "y must be the same for all"),
-        ([RawGraph(2, EDGE, y="a")], "y must be a number or numbers"),
-        ([RawGraph(2, np.array([[0, 1], [1, 0]]))], "repeated edges"),
-        ([RawGraph(2, np.array([[0, 1], [1, 0]]), directed=True)], "would be read as undirected"),
-        ([RawGraph(2, EDGE), RawGraph(0, np.empty((0, 2), dtype=np.int64))], "the last graph has no nodes"),
-        (
-            [RawGraph(2, EDGE, {"label1": np.array(["1", "2"], dtype=object)})],
-            "labels of a TU dataset must be label",
-        ),
-    ],
-)
-def test_what_a_tu_set_cannot_carry(tmp_path, graphs, message):
-    with pytest.raises(GraphError, match=message):
-        write_graphs(tmp_path / "a.zip", graphs)
-    assert not list(tmp_path.iterdir())

@@ -1,8 +1,6 @@
 """SD files: the molecules and fields of each record, as a table of SMILES has them."""
 
 import gzip
-import os
-import threading
 
 import numpy as np
 import pytest
@@ -121,17 +119,11 @@ def test_files_of_other_systems(tmp_path, end):
         assert found[0].graph_columns["Stoff"] == "Äthanol"
 
 
-def test_mol_gzip_pipe_and_nothing(tmp_path):
+def test_mol_gzip_and_nothing(tmp_path):
     (graph,) = read_graphs(written(tmp_path, mol_block("CCO", "one"), "one.mol"))
     assert (graph.graph_id, graph.n_nodes) == ("one", 3)
     text = record("CCO", "a", {"y": 2}) * 3
     assert len(list(read_graphs(written(tmp_path, gzip.compress(text.encode()), "a.sdf.gz")))) == 3
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=lambda: pipe.write_text(text))
-    writer.start()
-    assert [graph.y for graph in read_graphs(pipe, format="sdf")] == [2, 2, 2]
-    writer.join()
     assert list(read_graphs(written(tmp_path, "", "empty.sdf"))) == []
 
 

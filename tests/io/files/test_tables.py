@@ -115,14 +115,6 @@ def test_rows_with_a_wrong_number_of_fields(tmp_path, text):
     assert "fields for the 2 columns" in found[0].reason
 
 
-def test_a_row_in_another_encoding(tmp_path):
-    (tmp_path / "a.csv").write_bytes(b"SMILES,name\nC,caf\xe9\nCC,tea\n")
-    bad, good = read_graphs(tmp_path / "a.csv", on_error="yield")
-    assert "a.csv, line 2: byte 5 is not UTF-8" in bad.reason
-    assert "--encoding latin-1" in bad.reason
-    assert good.n_nodes == 2
-
-
 EDGES = pd.DataFrame(
     {
         "graph_id": ["a", "a", "b"],

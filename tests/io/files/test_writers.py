@@ -98,25 +98,6 @@ def test_tu_sets_as_tables_of_edges(tmp_path, name, suffix):
             np.testing.assert_array_equal(np.column_stack(parts), wanted.node_columns["attributes"])
 
 
-@pytest.mark.parametrize(
-    ("graphs", "message"),
-    [
-        ([RawGraph(0, np.empty((0, 2), dtype=np.int64))], "graph 0 has no nodes"),
-        ([RawGraph(2, EDGE, graph_id="a")] * 2, "graph 1: an earlier graph is called 'a'"),
-        ([RawGraph(2, EDGE, {"node": np.arange(2.0)})], "uses the column name 'node'"),
-        ([RawGraph(2, EDGE, {"a;b": np.arange(2.0)})], "table header"),
-        ([RawGraph(2, EDGE, {"a": texts("1", "x")})], "come back changed"),
-        ([RawGraph(2, EDGE, {"a": texts("", "x")})], "come back changed"),
-        ([RawGraph(2, EDGE, {"a": texts("\ud800", "x")})], "come back changed"),
-        ([RawGraph(2, EDGE, {"a": texts((1,), "x")})], "come back changed"),
-    ],
-)
-def test_what_a_table_of_edges_cannot_carry(tmp_path, graphs, message):
-    with pytest.raises(GraphError, match=message):
-        write_graphs(tmp_path / "a.csv", graphs)
-    assert not list(tmp_path.iterdir())
-
-
 def test_direction_in_a_table_of_edges(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("graph,u,v,directed\na,1,2,True\nb,1,2,false\nc,1,2,\n")

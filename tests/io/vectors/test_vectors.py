@@ -1,3 +1,4 @@
+import csv
 import gc
 import io
 import weakref
@@ -50,28 +51,6 @@ def test_parquet_is_what_others_expect(tmp_path):
         assert file.schema_arrow.field("embedding").type == pa.list_(pa.float32(), 4)
         assert file.schema_arrow.names == ["graph_id", "y", "embedding"]
         assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [2, 1]
-
-
-@pytest.mark.parametrize(
-    ("y", "arrow", "found"),
-    [
-        ((None, None, None), None, None),
-        ((1, None, np.int64(3)), pa.int64(), [1, None, 3]),
-        ((1, 2.5, None), pa.float64(), [1.0, 2.5, None]),
-        (("x", 2, [1, 2]), pa.string(), ["x", "2", "[1, 2]"]),
-        ((2**70, 1, 2), pa.string(), [str(2**70), "1", "2"]),
-    ],
-)
-def test_labels_of_every_kind(tmp_path, y, arrow, found):
-    _, parts = blocks(y)
-    for format in VECTOR_FORMATS:
-        write_vectors(tmp_path / f"z.{format}", parts)
-    schema = pq.read_schema(tmp_path / "z.parquet")
-    assert ("y" in schema.names) == (arrow is not None)
-    if arrow is not None:
-        assert schema.field("y").type == arrow
-    assert read_vectors(tmp_path / "z.parquet").y == found
-    assert ("y" in np.load(tmp_path / "z.npz")) == (arrow is not None)
 
 
 @pytest.mark.parametrize("format", VECTOR_FORMATS)
@@ -231,26 +210,36 @@ def test_folders_of_others_are_left_alone(tmp_path):
         ([Cell("NA"), None, None], pa.string(), ["NA", None, None], ["NA", "", ""]),
         (["1", "2", "3"], pa.string(), ["1", "2", "3"], ["1", "2", "3"]),  # text that the source calls text
         ([1, 2, 3], pa.int64(), [1, 2, 3], [1, 2, 3]),
+        ([1, 2.5, None], pa.float64(), [1.0, 2.5, None], [1, 2.5, np.nan]),
+        (["x", 2, [1, 2]], pa.string(), ["x", "2", "[1, 2]"], ["x", "2", "[1, 2]"]),
+        ([2**70, 1, 2], pa.string(), [str(2**70), "1", "2"], [str(2**70), "1", "2"]),
         ([None, None, None], pa.string(), [None, None, None], ["", "", ""]),
     ],
 )
-def test_columns_of_every_kind(tmp_path, given, arrow, found, array):
+def test_labels_and_columns_of_every_kind(tmp_path, given, arrow, found, array):
     Z, _ = blocks()
     cut = [
-        VectorBlock(["a", "b"], [None, None], Z[:2], {"k": given[:2]}),
-        VectorBlock(["c"], [None], Z[2:], {"k": given[2:]}),
+        VectorBlock(["a", "b"], given[:2], Z[:2], {"k": given[:2]}),
+        VectorBlock(["c"], given[2:], Z[2:], {"k": given[2:]}),
     ]
     for format in VECTOR_FORMATS:
         write_vectors(tmp_path / f"z.{format}", cut)
         np.testing.assert_allclose(read_vectors(tmp_path / f"z.{format}").Z, Z, rtol=1e-6)
     table = pq.read_table(tmp_path / "z.parquet")
-    assert table.schema.field("k").type == arrow
-    assert table["k"].to_pylist() == found
+    labeled = any(value is not None for value in given)
+    assert ("y" in table.column_names) == labeled
     with np.load(tmp_path / "z.npz") as arrays:
-        np.testing.assert_array_equal(arrays["k"], array)
-    lines = (tmp_path / "z.csv").read_text().splitlines()
+        assert ("y" in arrays) == labeled
+        for name in ("k", "y") if labeled else ("k",):
+            assert table.schema.field(name).type == arrow
+            assert table[name].to_pylist() == found
+            np.testing.assert_array_equal(arrays[name], array)
+    assert read_vectors(tmp_path / "z.parquet").y == (found if labeled else None)
+    with open(tmp_path / "z.csv", newline="") as file:
+        head, *rows = csv.reader(file)
     texts = ["" if value is None else str(value) for value in given]
-    assert [line.split(",")[2] for line in lines] == ["k", *texts]
+    assert [(row[1], row[2]) for row in rows] == [(text, text) for text in texts]
+    assert head[1:3] == ["y", "k"]
 
 
 def test_blocks_without_a_column_have_nothing_in_it(tmp_path):

@@ -110,7 +110,13 @@ def read_graphml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGrap
         widths = _widths(graph.graph.get(VECTORS))
         return _graph(graph, widths, element.get("id"), graph.graph.get("y"))
 
-    for key in root.iter(f"{{{reader.NS_GRAPHML}}}key"):  # networkx insists on both
+    space = f"{{{reader.NS_GRAPHML}}}"
+    declared = {key.get("id") for key in root.iter(f"{space}key")}
+    for data in root.iter(f"{space}data"):
+        if (name := data.get("key")) not in declared:
+            cure = f"Add <key id={name!r} for='all' attr.name={name!r} attr.type='string'/> before the graph"
+            raise GraphError(f"no <key> declares the key {name!r:.60}", where=str(file), cure=cure)
+    for key in root.iter(f"{space}key"):  # networkx insists on both
         key.set("attr.name", key.get("attr.name") or key.get("id") or "")
         key.set("attr.type", key.get("attr.type") or "string")
     keys = _by_library(lambda: reader.find_graphml_keys(root), str(file))

@@ -47,32 +47,41 @@ def read_dot(file: File) -> Iterator[RawGraph]:
 
 
 class _Parser:
-    """Takes graphs from a text, token by token."""
+    """Takes graphs from a text. `kind` is a mark, a keyword, or what the next token is otherwise."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.tokens = text, TOKEN.finditer(text)
+        self.text, self.tokens, self.word = text, TOKEN.finditer(text), ""
         self.next()
 
     def next(self) -> str:
         """Go to the next token. Return the word of this one."""
-        word = getattr(self, "word", "")
+        word = self.word
         self.kind, self.word, self.start = "end", "the end of the file", len(self.text)
         for token in self.tokens:
             if token.lastgroup is not None:
                 self.start, self.word = token.start(), token[token.lastgroup]
-                self.kind = self.word if token.lastgroup == "mark" else token.lastgroup
+                is_mark = token.lastgroup == "mark"
+                is_keyword = token.lastgroup == "name" and self.word.lower() in KEYWORDS
+                self.kind = self.word.lower() if is_mark or is_keyword else token.lastgroup
                 break
         return word
+
+    def take(self, *kinds: str) -> bool:
+        """Go on if the next token is one of these."""
+        return self.kind in kinds and self.next() is not None
+
+    def unexpected(self, expected: str) -> GraphError:
+        return GraphError(f"expected {expected}, got {self.word[:40]!r}")
 
     def graph(self) -> RawGraph:
         """Take one graph."""
         self.nodes: dict[str, Values] = {}
-        self.copied = 0
         self.edges: list[tuple[str, str, Values]] = []
         self.groups: dict[str, dict[str, None]] = {}
-        self.once: dict[tuple[str, str], Values] | None = {} if self.keyword("strict") else None
-        self.directed = self.keyword("digraph")
-        if not self.directed and not self.keyword("graph"):
+        self.copied = 0
+        self.once: dict[tuple[str, str], Values] | None = {} if self.take("strict") else None
+        self.directed = self.kind == "digraph"
+        if not self.take("graph", "digraph"):
             raise self.unexpected("'graph' or 'digraph'")
         name = self.name() if self.kind != "{" else None
         defaults: dict[str, Values] = {"graph": {}, "node": {}, "edge": {}}
@@ -85,51 +94,47 @@ class _Parser:
 
     def block(self, defaults: dict[str, Values], level: int) -> dict[str, None]:
         """Take statements between braces. Return the nodes that they name."""
-        if self.kind != "{":
-            raise self.unexpected("'{'")
         if level > DEEPEST_NESTING:
             raise GraphError(f"subgraphs nested more than {DEEPEST_NESTING} deep")
+        if not self.take("{"):
+            raise self.unexpected("'{'")
         nodes: dict[str, None] = {}
-        self.next()
-        while self.kind != "}":
+        while not self.take("}"):
             self.statement(defaults, nodes, level)
-            while self.kind in (";", ","):
-                self.next()
-        self.next()
+            while self.take(";", ","):
+                pass
         return nodes
 
     def statement(self, defaults: dict[str, Values], nodes: dict[str, None], level: int) -> None:
-        for item in ("graph", "node", "edge"):
-            if self.keyword(item):
-                defaults[item].update(self.values())
-                return
+        if self.kind in defaults:
+            item = self.next().lower()
+            defaults[item].update(self.values())
+            return
         groups: list[dict[str, None]] = []
-        arrow = "->" if self.directed else "--"
-        while True:
-            if self.kind == "{" or self.is_keyword("subgraph"):
-                group = self.subgraph(defaults, level)
-            else:
-                name = self.name()
-                if not groups and self.kind == "=":
-                    self.next()
-                    defaults["graph"][name] = self.value()
-                    return
-                while self.kind == ":":  # a port, and the side of it
-                    self.next()
-                    self.name()
-                self.node(name, defaults["node"])
-                group = {name: None}
-            nodes.update(group)
-            groups.append(group)
-            if self.kind not in ("->", "--"):
-                break
-            if self.kind != arrow:
-                raise self.unexpected(f"{arrow!r} between the nodes of a {'di' * self.directed}graph")
-            self.next()
+        while not groups or self.take("->" if self.directed else "--"):
+            if self.kind in ("{", "subgraph"):
+                groups.append(self.subgraph(defaults, level))
+                continue
+            name = self.name()
+            if not groups and self.take("="):
+                defaults["graph"][name] = self.value()
+                return
+            while self.take(":"):  # a port, and the side of it
+                self.name()
+            if name not in self.nodes:
+                self.copied += len(defaults["node"])
+                check_memory(3 * VALUE * self.copied, f"{self.copied} default values")
+                self.nodes[name] = dict(defaults["node"])
+            groups.append({name: None})
+        if self.kind in ("->", "--"):
+            raise self.unexpected(
+                f"{'->' if self.directed else '--'!r} between the nodes of a {'di' * self.directed}graph"
+            )
         values = self.values()
+        for group in groups:
+            nodes.update(group)
         if len(groups) == 1 and len(groups[0]) == 1:
-            for name in groups[0]:
-                self.nodes[name].update(values)
+            self.nodes[next(iter(groups[0]))].update(values)
         if sum(len(one) * len(other) for one, other in pairwise(groups)) > MOST_PRODUCTS:
             raise GraphError(f"edges between subgraphs stand for more than {MOST_PRODUCTS} edges")
         for one, other in pairwise(groups):
@@ -138,44 +143,31 @@ class _Parser:
 
     def subgraph(self, defaults: dict[str, Values], level: int) -> dict[str, None]:
         """Take a subgraph, or the name of one. Return its nodes."""
-        title = self.name() if self.keyword("subgraph") and self.kind != "{" else None
+        title = self.name() if self.take("subgraph") and self.kind != "{" else None
         inner = {item: dict(values) for item, values in defaults.items()}
         inside = self.block(inner, level + 1) if self.kind == "{" else {}
         nodes = inside if title is None else self.groups.setdefault(title, {})
         nodes.update(inside)
         return nodes
 
-    def node(self, name: str, defaults: Values) -> None:
-        """Add a node with the defaults at its first mention."""
-        if name not in self.nodes:
-            self.copied += len(defaults)
-            check_memory(3 * VALUE * self.copied, f"{self.copied} default values")
-            self.nodes[name] = dict(defaults)
-
     def edge(self, source: str, target: str, values: Values) -> None:
         """Add an edge. A strict graph has each once."""
         if self.once is not None:
             key = (source, target) if self.directed else (min(source, target), max(source, target))
-            if key in self.once:
+            if self.once.setdefault(key, values) is not values:
                 self.once[key].update(values)
                 return
-            self.once[key] = values
         self.edges.append((source, target, values))
 
     def values(self) -> Values:
         """Take lists of values in brackets."""
         result: Values = {}
-        while self.kind == "[":
-            self.next()
-            while self.kind != "]":
+        while self.take("["):
+            while not self.take("]"):
                 name = self.name()
-                result[name] = "true"
-                if self.kind == "=":
-                    self.next()
-                    result[name] = self.value()
-                while self.kind in (";", ","):
-                    self.next()
-            self.next()
+                result[name] = self.value() if self.take("=") else "true"
+                while self.take(";", ","):
+                    pass
         return result
 
     def value(self) -> Any:
@@ -184,22 +176,11 @@ class _Parser:
     def name(self) -> str:
         """Take a name or a value: a word, a number, a text in quotes or in angles, or texts joined by +."""
         kind = self.kind
-        if kind not in ("name", "text", "html") or any(map(self.is_keyword, KEYWORDS)):
+        if kind not in ("name", "text", "html"):
             raise self.unexpected("a name or a value")
         word = self.next()
-        while kind == "text" and self.kind == "+":
-            self.next()
+        while kind == "text" and self.take("+"):
             if self.kind != "text":
                 raise self.unexpected("a text in quotes after '+'")
             word += self.next()
         return JOINED.sub("", word).replace('\\"', '"') if kind == "text" else word
-
-    def is_keyword(self, word: str) -> bool:
-        return self.kind == "name" and self.word.lower() == word
-
-    def keyword(self, word: str) -> bool:
-        """Take a keyword if it stands here."""
-        return self.is_keyword(word) and bool(self.next())
-
-    def unexpected(self, expected: str) -> GraphError:
-        return GraphError(f"expected {expected}, got {self.word[:40]!r}")

@@ -1,11 +1,14 @@
-"""Edge lists: one graph per file, lines "source target" or "source target weight" with blanks or commas.
+"""Edge lists: one graph per file, lines "source target" or "source target weight".
 
-Lines that start with # or % are comments. The comment "# grnf: 5 nodes, directed" (nodes are 0 .. 4, isolated
-ones included) makes written edge lists lossless.
+Blanks, commas or semicolons separate. Lines that start with #, % or // are comments, and so is what follows a
+blank and #. A first line of names, such as "source target weight", is a header. networkx writes attributes as
+"{'weight': 2}" or "{}" instead of a weight. The comment "# grnf: 5 nodes, directed" (nodes are 0 .. 4,
+isolated ones included) makes written edge lists lossless.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from array import array
 from collections.abc import Iterable, Iterator
@@ -17,46 +20,51 @@ import numpy.typing as npt
 from grnf.errors import GraphError
 from grnf.io.files.file import File, decoded
 from grnf.io.files.limits import LONGEST_LINE
+from grnf.io.files.tables import DECIMAL_COMMA, SOURCE_NAMES, TARGET_NAMES, cell
 from grnf.io.raw import RawGraph, checked_raw
 
 __all__ = ["read_edge_list", "write_edge_list"]
 
 HEADER = re.compile(r"# grnf: (\d{1,18}) nodes(, directed)?$")
+SPECIAL = re.compile("[#%/,;{]")
+COMMENT = re.compile(r"(?:\A\s*(?:[#%]|//)|\s#).*", re.DOTALL)
+ATTRIBUTES = re.compile(r"\s*(\{.*\})\s*\Z")
 
 
 def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[RawGraph]:
     """Yield the graph of an edge list. Nodes are numbered in the order in which the file names them.
 
-    Parameters
-    ----------
-    source : File
-    directed : bool, optional
-        Whether edges have a direction. By default as the comment of the file tells, or undirected.
+    By default the comment of the file tells whether it is `directed`, and it is not without one.
     """
     ends, weights = array("q"), array("d")
     numbers: dict[str, int] = {}
     number = numbers.setdefault
     n_nodes: int | None = None
     is_directed = False
+    names: list[str] | None = None
     for line_number, line in source.lines(LONGEST_LINE):
         try:
             text = decoded(line)
-            fields = text.split() if "," not in text else _fields(text)
-            if not text or text.isspace():
-                continue
-            if fields and fields[0][0] in "#%":
-                header = HEADER.match(text.strip())
-                if header:
-                    n_nodes, is_directed = int(header[1]), header[2] is not None
-                continue
-            if len(fields) == 2 and n_nodes is None and not weights:  # most lines of most files
+            fields = text.split()
+            is_plain = len(fields) == 2 and fields[0].isalnum() and fields[1].isalnum()
+            if is_plain and numbers and n_nodes is None and not weights:  # most lines of most files
                 ends.append(number(fields[0], len(numbers)))
                 ends.append(number(fields[1], len(numbers)))
                 continue
+            if SPECIAL.search(text):
+                if header := HEADER.match(text.strip()):
+                    n_nodes, is_directed = int(header[1]), header[2] is not None
+                fields = _fields(COMMENT.sub("", text), source.decimal)
+            if not fields:
+                continue
             if len(fields) not in (2, 3):
                 raise GraphError(
-                    f"expected 'source target' or 'source target weight', got {len(fields)} fields"
+                    f"expected 'source target' or 'source target weight', got {len(fields)} fields",
+                    cure="Write a table with a header for more columns (format='edge-table')",
                 )
+            if not numbers and n_nodes is None and names is None and _is_header(fields):
+                names = fields
+                continue
             for name in fields[:2]:
                 ends.append(number(name, len(numbers)) if n_nodes is None else _index(name, n_nodes))
             if len(fields) == 3:
@@ -65,6 +73,8 @@ def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[Ra
                 raise GraphError("some lines have a weight and some have none")
         except GraphError as error:
             raise error.located(where=f"{source}, line {line_number}") from None
+    if names is not None and not numbers:
+        raise GraphError(f"no edge follows the header {' '.join(names)[:60]!r}", where=str(source))
     try:
         yield checked_raw(
             len(numbers) if n_nodes is None else n_nodes,
@@ -76,9 +86,35 @@ def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[Ra
         raise error.located(where=str(source)) from None
 
 
-def _fields(text: str) -> list[str]:
-    """Split at blanks and commas. A comment stays one field."""
-    return [text.strip()] if text.lstrip()[:1] in ("#", "%") else text.replace(",", " ").split()
+def _fields(text: str, decimal: str) -> list[str]:
+    """Split at semicolons, or else at commas, and at blanks. Attributes count as their weight."""
+    if attributes := ATTRIBUTES.search(text):
+        return [*_fields(text[: attributes.start()], decimal), *_weight_of(attributes[1])]
+    mark = ";" if ";" in text else "," if decimal == "." else " "
+    fields = text.replace(mark, " ").split()
+    return [*fields[:2], *(field.replace(decimal, ".") for field in fields[2:])]
+
+
+def _weight_of(attributes: str) -> list[str]:
+    """Return the weight among the attributes that networkx wrote, if there is one."""
+    try:
+        values = ast.literal_eval(attributes)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        values = None
+    if not isinstance(values, dict) or values.keys() - {"weight"}:
+        raise GraphError(
+            f"expected {{}} or {{'weight': number}}, got {attributes:.60}",
+            cure="Write other attributes as GraphML or JSON",
+        )
+    return [str(value) for value in values.values()]
+
+
+def _is_header(fields: list[str]) -> bool:
+    """Whether the first line names its columns."""
+    first, second = (field.lower() for field in fields[:2])
+    if first in SOURCE_NAMES and second in TARGET_NAMES and not (first == "u" or second == "v"):
+        return True
+    return len(fields) == 3 and isinstance(cell(fields[2]), str) and not DECIMAL_COMMA.match(fields[2])
 
 
 def _index(name: str, n_nodes: int) -> int:
@@ -92,7 +128,8 @@ def _weight(text: str) -> float:
     try:
         weight = float(text)
     except ValueError:
-        raise GraphError(f"the weight {text[:40]!r} is not a number") from None
+        cure = "Pass decimal=',' (--decimal ,)" if DECIMAL_COMMA.match(text) else None
+        raise GraphError(f"the weight {text[:40]!r} is not a number", cure=cure) from None
     if not np.isfinite(weight):
         raise GraphError(f"the weight {text} is not finite")
     return weight

@@ -25,25 +25,25 @@ from typing import IO, Any, NamedTuple, Self, cast
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record, open_sink
 from grnf.io.files.parquet import guest
-from grnf.io.files.tables import Rows, cell, find_column, is_parquet, table_of, usual_column
+from grnf.io.files.tables import (
+    SOURCE_NAMES,
+    TARGET_NAMES,
+    Rows,
+    cell,
+    find_column,
+    is_parquet,
+    table_of,
+    usual_column,
+)
 from grnf.io.files.values import check_names, graph_of_columns, plain_rows
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = [
-    "SOURCE_NAMES",
-    "TARGET_NAMES",
-    "PendingRows",
-    "changed_in_tables",
-    "is_node_table",
-    "node_table",
-    "read_edge_table",
-    "write_edge_table",
+    "PendingRows", "changed_in_tables", "is_node_table", "node_table", "read_edge_table", "write_edge_table",
     "write_rows",
-]
+]  # fmt: skip
 
 GRAPH_NAMES = ("graph_id", "graph", "graphid", "graph_indicator")
-SOURCE_NAMES = ("source", "src", "from", "source_id", "u")
-TARGET_NAMES = ("target", "dst", "to", "target_id", "v", "destination")
 NODE_NAMES = ("node", "node_id", "nodeid", "id")
 DIRECTED = "directed"
 ONLY = ""
@@ -69,6 +69,9 @@ def is_node_table(path: Path) -> bool:
 
 
 TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+TRUTH |= {"directed": True, "undirected": False}
+GEPHI = ("Type", "Id")
+"""Columns of Gephi with the direction and the number of an edge."""
 
 
 class _Table:
@@ -88,6 +91,9 @@ class _Table:
         }
         if DIRECTED in names and "source" in roles:
             self.roles[DIRECTED] = DIRECTED
+        head = self.table.head.columns if self.table.head is not None else {}
+        if "source" in roles and head.get(GEPHI[0]) and {*head[GEPHI[0]]} <= {"Directed", "Undirected"}:
+            self.roles |= {DIRECTED: GEPHI[0]} | ({"edge": GEPHI[1]} if GEPHI[1] in names else {})
 
     @property
     def is_one(self) -> bool:
@@ -127,11 +133,12 @@ class _Table:
 
     def direction(self, rows: Rows) -> bool | None:
         """Return whether the edges are directed, if their rows tell."""
-        values = [cell(value) for value in rows.columns[DIRECTED]] if DIRECTED in self.roles else []
+        column = self.roles.get(DIRECTED)
+        values = [] if column is None else [cell(value) for value in rows.columns[column]]
         directions = set()
         for row, value in enumerate(values):
             if value is not None and str(value).lower() not in TRUTH:
-                problem = f"column 'directed' must be true or false, got {value!r:.40}"
+                problem = f"column {column!r} must be true or false, got {value!r:.40}"
                 raise GraphError(problem, where=rows.where(row))
             directions.add(None if value is None else TRUTH[str(value).lower()])
         if {True, False} <= directions:
@@ -142,8 +149,8 @@ class _Table:
         return next((truth for truth in directions if truth is not None), None)
 
     def attributes(self, rows: Rows) -> dict[str, list[Any]]:
-        """Return the other columns."""
-        roles = set(self.roles.values())
+        """Return the other columns that have a name."""
+        roles = {*self.roles.values(), *self.table.unnamed}
         return {name: list(map(cell, values)) for name, values in rows.columns.items() if name not in roles}
 
 
@@ -164,17 +171,9 @@ def read_edge_table(
 ) -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a table of edges, in the order in which the table of nodes, or else it, names them.
 
-    Parameters
-    ----------
-    file : File
-    nodes : path, optional
-        A table of nodes: the id of the graph, of the node, and attributes. By default the file NAME.nodes.csv
-        next to NAME.csv if it exists (.tsv or .parquet like the table of edges).
-    directed : bool, default=False
-        Whether edges have a direction, if there is no column "directed".
-    graph_id, source_column, target_column, node_column : str, optional
-        Names of columns that do not have usual names.
-    on_error : {"raise", "yield"}
+    The table of `nodes` has the id of the graph, of the node, and attributes. By default it is NAME.nodes.csv
+    next to NAME.csv if that exists (.tsv or .parquet like the table of edges). A column "directed" comes
+    before the option. The other options name columns that do not have usual names.
     """
     graph_role = (graph_id, GRAPH_NAMES)
     edge_roles = {
@@ -200,6 +199,12 @@ def read_edge_table(
                 store.add(name, side, rows)
 
         def build(graph: _Graph) -> RawGraph:
+            try:
+                return built(graph)
+            except GraphError as error:  # a row that is known is the place
+                raise error if error.where else error.located(where=graph.where(file)) from None
+
+        def built(graph: _Graph) -> RawGraph:
             for rows in graph.sides.values():
                 for row, problem in sorted(rows.problems.items()):
                     raise GraphError(problem, where=rows.where(row))
@@ -225,7 +230,7 @@ def read_edge_table(
         graphs = store.graphs()
         if edges.is_one:  # also if there is no row at all
             graphs = iter([next(graphs, _Graph(ONLY, {}))])
-        records = ((graph.where(file), graph.graph_id or None, graph) for graph in graphs)
+        records = (("", graph.graph_id or None, graph) for graph in graphs)
         yield from each_record(records, build, on_error)
 
 
@@ -382,7 +387,7 @@ def _add(graph: RawGraph, index: int, store: _RowStore, nodes: PendingRows, edge
 def _check_names(names: list[str], reserved: Sequence[str]) -> None:
     check_names(names, reserved, "a table of edges")
     for name in names:
-        if name != name.strip() or not _encodes(name) or set(name) & set("\t;,\r\n"):
+        if not name or name != name.strip() or not _encodes(name) or set(name) & set("\t;,\r\n"):
             raise GraphError(
                 f"the column name {name!r} cannot be written to a table header", cure="Rename it"
             )

@@ -21,8 +21,8 @@ from grnf.io.files.limits import LARGEST_DOCUMENT, LARGEST_RATIO, SMALL_MEMBER
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = [
-    "Block", "File", "OnError", "aside", "decoded", "deliver", "each_record", "line_records", "one_line",
-    "open_sink",
+    "Block", "File", "OnError", "aside", "decoded", "deliver", "each_record", "line_records",
+    "numbered_lines", "one_line", "open_sink",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -31,6 +31,8 @@ Block: TypeAlias = RawBatch | list[RawGraph | BadGraph]
 """Some graphs of a file: column by column, or one by one."""
 
 GZIP = b"\x1f\x8b"
+OTHER_PACKERS = {b"BZh91AY&SY": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+UNPACK = "Unpack it first, or pack it with gzip"
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 CHUNK = 2**18
 """Bytes that are read at a time."""
@@ -94,8 +96,6 @@ class File:
         self.max_memory = max_memory
         self.rows: tuple[int, int] | None = None
         """First row and number of rows to read of a Parquet file; None for all."""
-        self.head_lines = self.lines_passed_over = 0
-        """Lines of the header of a range, and lines between them and the range."""
         self.sniffed: Any = None
         """The table of this file once it is known; see `grnf.io.files.tables.table_of`."""
         if decimal not in (".", ","):
@@ -148,10 +148,12 @@ class File:
                     with open_sheet(file, str(self)) as text:
                         yield text
                 elif self.path.suffix == ".gz" or _begins_with(file, GZIP):
-                    with _Unpacked(file, str(self)) as stream:
-                        unpacked = cast("IO[bytes]", stream)
-                        yield self._recoded(unpacked) if recode else unpacked
+                    unpacked = cast("IO[bytes]", io.BufferedReader(_Unpacked(file, str(self)), CHUNK))
+                    yield self._recoded(unpacked) if recode else unpacked
                 else:
+                    for mark, packer in OTHER_PACKERS.items():
+                        if _begins_with(file, mark):
+                            raise GraphError(f"packed by {packer}", where=str(self), cure=UNPACK)
                     yield self._recoded(file) if recode else file
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise GraphError(f"damaged or truncated: {error}", where=str(self)) from None
@@ -221,26 +223,28 @@ class File:
 
     def lines_or_errors(self, limit: int) -> Iterator[tuple[int, bytes | GraphError]]:
         """Yield lines, and an error for each line that is too long, which is skipped without being held."""
-        number = 0
         with self.open() as stream:
-            while line := stream.readline(limit + 2):
-                number += 1 if number != self.head_lines else 1 + self.lines_passed_over
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")
-                if len(line) > limit:
-                    ended = line.endswith(b"\n")
-                    line = line.rstrip(b"\r\n")
-                    if len(line) > limit:
-                        while not ended and (rest := stream.readline(CHUNK)):
-                            ended = rest.endswith(b"\n")
-                        yield number, too_long(limit)
-                        continue
-                yield number, line.rstrip(b"\r\n")
+            yield from numbered_lines(stream, limit)
 
 
-def too_long(limit: int) -> GraphError:
-    """Return the error about a line of more than `limit` bytes."""
-    return GraphError(f"the line is longer than {limit} bytes", cure="Check the format (format=, --format)")
+def numbered_lines(
+    stream: IO[bytes], limit: int, number: int = 0, size: int = sys.maxsize
+) -> Iterator[tuple[int, bytes | GraphError]]:
+    """Yield the lines in the next `size` bytes, as `File.lines_or_errors` does, after `number` others."""
+    while line := stream.readline(min(limit + 2, size)):
+        number, size = number + 1, size - len(line)
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if len(line) > limit:
+            ended = line.endswith(b"\n")
+            line = line.rstrip(b"\r\n")
+            if len(line) > limit:
+                while not ended and (rest := stream.readline(min(CHUNK, size))):
+                    ended, size = rest.endswith(b"\n"), size - len(rest)
+                cure = "Check the format (format=, --format)"
+                yield number, GraphError(f"the line is longer than {limit} bytes", cure=cure)
+                continue
+        yield number, line.rstrip(b"\r\n")
 
 
 class _Packed:
@@ -256,14 +260,24 @@ class _Packed:
         return data
 
 
-class _Unpacked(gzip.GzipFile):
+class _Unpacked(io.RawIOBase):
     """What gzip has made, unless it unpacks to far more than was read."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self.packed, self.unpacked, self.title = _Packed(stream), 0, name
-        super().__init__(fileobj=cast("Any", self.packed), mode="rb")
+        self.gzip = gzip.GzipFile(fileobj=cast("Any", self.packed))
 
-    def _checked(self, data: bytes) -> bytes:
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self.gzip.seek(offset, whence)
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.gzip.read1(len(buffer))
         self.unpacked += len(data)
         if self.unpacked > max(SMALL_TEXT, LARGEST_RATIO * self.packed.count):
             raise GraphError(
@@ -271,16 +285,8 @@ class _Unpacked(gzip.GzipFile):
                 where=self.title,
                 cure="Unpack it yourself if you trust it",
             )
-        return data
-
-    def read(self, size: int | None = -1) -> bytes:
-        return self._checked(super().read(size))
-
-    def read1(self, size: int = -1) -> bytes:
-        return self._checked(super().read1(size))
-
-    def readline(self, size: int | None = -1) -> bytes:
-        return self._checked(super().readline(-1 if size is None else size))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 class _Recoded(io.RawIOBase):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
 from grnf.errors import GraphError
-from grnf.io.files.file import CHUNK, GZIP, File, too_long
+from grnf.io.files.file import CHUNK, GZIP, File, numbered_lines
 from grnf.io.files.formats import FORMATS
 from grnf.io.files.limits import LONGEST_RECORD
-from grnf.io.raw import BadGraph, RawBatch, RawGraph
+from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["LINE_FORMATS", "Position", "follow_graphs"]
 
@@ -29,22 +31,13 @@ CHECKED = 1024
 
 @dataclass(frozen=True)
 class Position:
-    """How far a file was read.
-
-    Parameters
-    ----------
-    offset, line : int
-        Bytes and lines.
-    whole : bool
-        Whether the last line had an end.
-    digest : str
-        Digest of the bytes before, which identifies the file.
-    """
+    """How far a file was read: bytes, lines, and whether the last line had an end."""
 
     offset: int = 0
     line: int = 0
     whole: bool = True
     digest: str = ""
+    """Digest of the bytes before, which identifies the file."""
 
     def record(self) -> dict[str, Any]:
         """Return the position as plain values."""
@@ -59,10 +52,7 @@ class _Lines(File):
         self.held, self.first = lines, first
 
     def lines_or_errors(self, limit: int) -> Iterator[tuple[int, bytes | GraphError]]:
-        for number, line in enumerate(self.held, start=self.first + 1):
-            line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-            line = line.rstrip(b"\r\n")
-            yield number, too_long(limit) if len(line) > limit else line
+        return numbered_lines(io.BytesIO(b"".join(self.held)), limit, self.first)
 
 
 def follow_graphs(
@@ -77,24 +67,9 @@ def follow_graphs(
 ) -> Iterator[tuple[list[RawGraph | BadGraph], Position]]:
     """Yield the graphs of a file and the position after them, then those that are added.
 
-    A line is read once its end is written, or at the end of a file that is not followed.
-
-    Parameters
-    ----------
-    path : str
-        A file or pipe. "-" for standard input.
-    format : str
-        One of `LINE_FORMATS`.
-    start : Position, optional
-        Where to start. Standard input and pipes are taken to begin there.
-    follow : bool, default=False
-        Wait for more at the end of a file.
-    block_size : int, default=256
-        Graphs that are yielded at once, at most.
-    idle : callable, optional
-        Called before each wait.
-    **options
-        Options of the reader of the format.
+    A line is read once its end is written, or at the end of a file that is not followed. Standard input ("-")
+    and pipes are taken to begin at `start`. `idle` is called before each wait for more, and `options` are
+    those of the reader.
 
     Examples
     --------
@@ -114,11 +89,8 @@ def follow_graphs(
         for lines, reached in _blocks(file, position, follow, block_size, title, idle):
             source = _Lines(title, lines, reached.line - len(lines))
             items = FORMATS[format].reader(source, on_error="yield", **options)
-            yield [graph for item in items for graph in _graphs_of(item)], reached
-
-
-def _graphs_of(item: RawBatch | RawGraph | BadGraph) -> Iterable[RawGraph | BadGraph]:
-    return item if isinstance(item, RawBatch) else [item]
+            some = ([item] if isinstance(item, RawGraph | BadGraph) else item for item in items)
+            yield list(chain.from_iterable(some)), reached
 
 
 @contextmanager

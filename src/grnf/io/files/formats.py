@@ -61,7 +61,7 @@ class Format:
     ----------
     name, description : str
     suffixes : tuple of str
-        How its files end, in lower case. Text formats are also read and written with .gz after that.
+        How its files end, in lower case. All are also read and written with .gz after that.
     reader : callable
         reader(file, **options) yields a `RawGraph` for each graph of a `grnf.io.files.file.File`, or a
         `RawBatch` for several. With the keyword on_error, "yield" gives a `BadGraph` for a bad graph and
@@ -77,7 +77,6 @@ class Format:
     carries : frozenset of str
         What its writer keeps in addition to the edges: "attributes" or only the edge column "weight",
         "directed", "y", "graph_id".
-    text : bool
     one_graph : bool
         Whether a file holds one graph.
     may_be_empty : bool
@@ -109,7 +108,6 @@ class Format:
     lost: str = "nothing"
     streaming: bool = True
     carries: frozenset[str] = frozenset()
-    text: bool = True
     one_graph: bool = False
     may_be_empty: bool = False
     fits: Callable[[str, Any], bool] | None = None
@@ -158,7 +156,6 @@ FORMATS: dict[str, Format] = _table(
         write_parquet,
         library="pyarrow",
         carries=EVERYTHING,
-        text=False,
         cut="rows",
     ),
     Format(
@@ -168,7 +165,6 @@ FORMATS: dict[str, Format] = _table(
         read_npz,
         write_npz,
         carries=EVERYTHING,
-        text=False,
     ),
     Format(
         "jsonl",
@@ -184,7 +180,7 @@ FORMATS: dict[str, Format] = _table(
     Format(
         "json",
         'node-link JSON of networkx and D3: a graph, a list of graphs, or {"graphs": [...]}',
-        (".json",),
+        (".json", ".cyjs"),
         read_json,
         write_json,
         library="ijson",
@@ -272,7 +268,7 @@ FORMATS: dict[str, Format] = _table(
         carries=frozenset({"directed"}),
         **_LINES,
     ),
-    Format("graph6-npy", "a numpy array of graph6 texts", (".npy",), read_graph6_array, text=False),
+    Format("graph6-npy", "a numpy array of graph6 texts", (".npy",), read_graph6_array),
     Format(
         "smiles",
         "a CSV, TSV, Excel or Parquet table with a column of SMILES",
@@ -324,7 +320,6 @@ FORMATS: dict[str, Format] = _table(
         write_tu,
         lost="graph_id, labels that are not whole numbers",
         carries=frozenset({"directed", "y"}),
-        text=False,
         fits=fits_tu,
         path_writer=write_tu_folder,
     ),
@@ -334,7 +329,6 @@ FORMATS: dict[str, Format] = _table(
         (".mat", ".mtx", ".npy", ".npz", ".csv", ".tsv", ".txt", *EXCEL_SUFFIXES),  # by what they hold
         read_matrices,
         library="numpy, scipy",
-        text=False,
     ),
 )
 """All formats, by name."""

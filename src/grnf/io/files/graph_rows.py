@@ -9,7 +9,7 @@ it are read as blocks (`GraphRows`, for Parquet and npz), rows without it one by
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -24,8 +24,10 @@ from grnf.io.from_arrays import is_symmetric
 from grnf.io.raw import RawBatch, RawColumn, RawGraph, checked_raw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["GraphRows", "Texts", "graph_of_row", "layout_of", "row_of_graph"]
+__all__ = ["MISFITS", "GraphRows", "Texts", "graph_of_row", "layout_of", "only_graph", "row_of_graph"]
 
+MISFITS = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
+"""What rows raise that do not fit together, or that are damaged: `GraphRows` takes them as they come."""
 EXACT = 2**53
 """Whole numbers up to this size are exact as float64; larger ones are stored as text."""
 
@@ -213,9 +215,10 @@ def _own_row(
     graph_id: str | None,
 ) -> RawGraph:
     """Return the graph of a row with `grnf_columns`."""
-    try:
+
+    def rows() -> GraphRows:
         y = np.asarray([] if row.get("y") is None else row["y"], dtype=np.float64)
-        graph = GraphRows(
+        return GraphRows(
             [layout_of(row["grnf_columns"])],
             np.array([n_nodes]),
             np.array([len(arcs)]),
@@ -228,10 +231,18 @@ def _own_row(
             [graph_id],
             np.array([len(y)]),
             y,
-        ).batch()[0]
+        )
+
+    return only_graph(rows)
+
+
+def only_graph(rows: Callable[[], GraphRows]) -> RawGraph:
+    """Return the graph of a single row, checked."""
+    try:
+        graph = rows().batch()[0]
     except GraphError:
         raise
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+    except MISFITS as error:
         raise GraphError(f"grnf_columns does not describe this row: {error!r}") from None
     columns = graph.node_columns, graph.edge_columns
     return checked_raw(graph.n_nodes, graph.edges, *columns, graph.directed, graph.graph_id, graph.y)

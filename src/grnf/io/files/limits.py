@@ -11,24 +11,13 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
-from typing import IO, Protocol
+from typing import IO
 
 from grnf.errors import GraphError
 
 __all__ = [
-    "CELL",
-    "DEEPEST_NESTING",
-    "LARGEST_DOCUMENT",
-    "LARGEST_RATIO",
-    "LONGEST_LINE",
-    "LONGEST_RECORD",
-    "LONGEST_SMILES",
-    "MOST_EMPTY_GRAPHS",
-    "MOST_PRODUCTS",
-    "SMALL_MEMBER",
-    "Member",
-    "Readable",
-    "new_member",
+    "CELL", "DEEPEST_NESTING", "LARGEST_DOCUMENT", "LARGEST_RATIO", "LONGEST_LINE", "LONGEST_RECORD",
+    "LONGEST_SMILES", "MOST_EMPTY_GRAPHS", "MOST_PRODUCTS", "SMALL_MEMBER", "Member", "new_member",
     "open_archive",
 ]  # fmt: skip
 
@@ -107,13 +96,6 @@ def new_member(archive: zipfile.ZipFile, name: str) -> Iterator[IO[bytes]]:
     entry.compress_type = zipfile.ZIP_DEFLATED
     with archive.open(entry, "w", force_zip64=True) as member:
         yield member
-
-
-class Readable(Protocol):
-    """Anything that gives bytes."""
-
-    def read(self, count: int = -1, /) -> bytes:
-        """Return the next bytes, fewer only at the end."""
 
 
 class Member:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
@@ -24,6 +24,7 @@ import numpy as np
 from grnf._utils.memory import check_graph_memory
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record
+from grnf.io.files.graph_rows import graph_of_row
 from grnf.io.files.limits import LARGEST_RATIO, MOST_EMPTY_GRAPHS, SMALL_MEMBER, Member, open_archive
 from grnf.io.files.npz import ArrayStream
 from grnf.io.files.number_table import read_number_table
@@ -31,7 +32,7 @@ from grnf.io.files.values import scalar_y
 from grnf.io.from_arrays import batch_from_matrices
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["holds_matrices", "read_matrices"]
+__all__ = ["holds_matrices", "load_matlab", "read_matrices"]
 
 NUMPY, ZIP = b"\x93NUMPY", b"PK"
 MATLAB, HDF = b"MATLAB 5.0", (b"MATLAB 7.3", b"\x89HDF")
@@ -46,6 +47,8 @@ LONGEST_WAIT = 600
 """Seconds for a file in a process of its own."""
 TARGETS = ("y", "Y", "label", "labels", "target", "targets")
 """Names of an array with a target for each graph of a stack."""
+ROW = {name: name for name in ("edge_index", "node_feat", "edge_attr", "y", "num_nodes")} | {"x": "node_feat"}
+"""Arrays of a file with one graph, as in PyG and OGB, and what `graph_of_row` calls them."""
 SPARSE = {"indices", "indptr", "row", "col", "offsets", "data", "shape", "format", "_is_array"}
 """Members of a file that scipy.sparse.save_npz has written."""
 
@@ -57,15 +60,9 @@ def read_matrices(
 ) -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a file of adjacency matrices.
 
-    Parameters
-    ----------
-    source : File
-    array : str, optional
-        The array of matrices, if a file has several. By default the only stack, or all square arrays.
-    y : str, optional
-        The array with a target for each graph of the stack. By default the one called y, label(s) or
-        target(s), if there is one of that length.
-    on_error : {"raise", "yield"}
+    Of several arrays, `array` names that of matrices, by default the only stack, or all square arrays. `y`
+    names that with a target for each graph of the stack, by default y, label(s) or target(s) if it has that
+    length.
     """
     with source.reopenable() as again, again.open(recode=False) as file:
         head = file.read(16)
@@ -96,17 +93,34 @@ def holds_matrices(source: File) -> bool:
         return ArrayStream(file, size, str(source)).dtype.kind in "biuf"
 
 
-def _graph(content: File | tuple[Any, str | None, Any]) -> RawGraph:
-    """Return the graph of a matrix, with its name and target, or of a text."""
+def _graph(content: File | dict[str, Any] | tuple[Any, str | None, Any]) -> RawGraph:
+    """Return the graph of a matrix, with its name and target, of a text, or of the arrays of PyG."""
+    if isinstance(content, dict):
+        row = {ROW[name]: values if values.ndim else values.item() for name, values in content.items()}
+        return graph_of_row(row)
     if isinstance(content, File):
         with content.open() as file:
             is_market = file.read(len(MARKET)) == MARKET
         if not is_market:
+            _check_text(content)
             return read_number_table(content)
-        content = read_market(content.whole(), content.isolated), None, None
+        data = content.whole()
+        _check_market(data)
+        content = _called(_load_market, data, content.isolated), None, None
     matrix, name, y = content
     check_graph_memory(matrix.shape[0])
     return replace(batch_from_matrices([matrix])[0], graph_id=name, y=y)
+
+
+def _check_text(source: File) -> None:
+    """Refuse what is no table of numbers by its name or its first bytes."""
+    with source.open() as file:
+        if b"\0" in file.read(HEAD):
+            raise GraphError("not a MATLAB file of version 5 to 7", cure="Save it with -v7, or as .npy")
+    if source.path.name.lower().removesuffix(".gz").endswith(".mtx"):
+        raise GraphError(
+            "the first line of a Matrix Market file must begin with %%MatrixMarket", cure="Add it"
+        )
 
 
 def _of_stream(
@@ -114,42 +128,41 @@ def _of_stream(
 ) -> Iterator[_Record]:
     """Yield the matrices of an array, one of them in memory at a time."""
     _check_numbers(stream.dtype, where)
-    batch = _axis_of_graphs(stream.shape, where, last=False)
-    if stream.fortran_order or batch == 2:  # not matrix by matrix: held, to be turned
-        whole = stream.take(stream.length).reshape(stream.shape, order="F" if stream.fortran_order else "C")
-        yield from _of_array(whole, name, where, others, last=False)
+    if _axis_of_graphs(stream.shape, where, last=False) != 0 or stream.fortran_order:  # not matrix by matrix
+        yield from _of_array(_all_of(stream), name, where, others, last=False)
         return
-    count, n = (stream.shape[0], stream.shape[1]) if batch == 0 else (1, stream.shape[0])
+    count, n = stream.shape[:2]
     if not n and count > MOST_EMPTY_GRAPHS:
         raise GraphError(f"{count} matrices without entries", where=where)
-    targets = _targets(others, count if batch == 0 else None)
-    for place in range(count):
-        matrix = stream.take(n * n).reshape(n, n)
-        own = name if batch is None else None
-        yield _named(where, place, batch, name), own, (matrix, own, targets(place))
+    matrices = (stream.take(n * n).reshape(n, n) for _ in range(count))
+    yield from _of_stack(matrices, count, name, where, others)
 
 
 def _of_array(
     values: Any, name: str | None, where: str, others: Mapping[str, Any], last: bool
 ) -> Iterator[_Record]:
     """Yield the matrices of an array that is in memory, or of a sparse matrix."""
-    if not isinstance(values, np.ndarray):
-        yield where, name, (values, name, None)
-        return
-    _check_numbers(values.dtype, where)
-    batch = _axis_of_graphs(values.shape, where, last)
+    batch = None
+    if isinstance(values, np.ndarray):
+        _check_numbers(values.dtype, where)
+        batch = _axis_of_graphs(values.shape, where, last)
     if batch is None:
+        _targets(others, None)
         yield where, name, (values, name, None)
-        return
-    stack = np.moveaxis(values, batch, 0)
-    targets = _targets(others, len(stack))
-    for place, matrix in enumerate(stack):
-        yield _named(where, place, batch, name), None, (matrix, None, targets(place))
+    else:
+        yield from _of_stack(np.moveaxis(values, batch, 0), values.shape[batch], name, where, others)
 
 
-def _named(where: str, place: int, batch: int | None, name: str | None) -> str:
-    own = f"{where}, array {name!r}" if name else where
-    return own if batch is None else f"{own}, matrix {place}"
+def _of_stack(
+    matrices: Iterable[Any], count: int, name: str | None, where: str, others: Mapping[str, Any]
+) -> Iterator[_Record]:
+    targets = _targets(others, count)
+    for place, matrix in enumerate(matrices):
+        yield (
+            f"{where}{f', array {name!r}' if name else ''}, matrix {place}",
+            None,
+            (matrix, None, targets(place)),
+        )
 
 
 def _check_numbers(dtype: Any, where: str) -> None:
@@ -227,6 +240,9 @@ def _of_archive(file: IO[bytes], source: File, array: str | None, y: str | None)
         if "format" in names and set(names) <= SPARSE:
             yield str(source), None, (_sparse(file, source), None, None)
             return
+        if "edge_index" in names and array is None:
+            yield str(source), None, {name: _whole(archive, name, source) for name in names if name in ROW}
+            return
         roles: dict[str, str | None] = dict.fromkeys(names)
         others = {}
         asked = _target_names(names, y, source)
@@ -238,6 +254,17 @@ def _of_archive(file: IO[bytes], source: File, array: str | None, y: str | None)
         for name in _chosen(roles, array, source):
             with _member(archive, name, source) as stream:
                 yield from _of_stream(stream, name, str(source), others)
+
+
+def _whole(archive: zipfile.ZipFile, name: str, source: File) -> Any:
+    with _member(archive, name, source) as stream:
+        return _all_of(stream)
+
+
+def _all_of(stream: ArrayStream) -> Any:
+    """Return all of an array, in its shape."""
+    order: Any = "F" if stream.fortran_order else "C"
+    return stream.take(stream.length).reshape(stream.shape, order=order)
 
 
 @contextmanager
@@ -265,7 +292,9 @@ def _of_matlab(source: File, head: bytes, array: str | None, y: str | None) -> I
             "a MATLAB file of version 7.3", where=str(source), cure="Save it with -v7, or as .npy"
         )
     try:
-        arrays = read_matlab(source.whole(recode=False), source.isolated)
+        data = source.whole(recode=False)
+        _check_matlab(data)
+        arrays: dict[str, Any] = _called(load_matlab, data, source.isolated)
     except GraphError as error:
         raise error.located(where=str(source)) from None
     cells = {name: _matrices(values) for name, values in arrays.items()}
@@ -293,21 +322,6 @@ def _matrices(values: Any) -> list[Any]:
 
 
 # ---- files that scipy reads
-
-
-def read_matlab(data: bytes, isolated: bool) -> dict[str, Any]:
-    """Return the variables by name: arrays, sparse matrices, lists for cells, or None for other kinds.
-
-    Cells that hold one number or text each become an array of these.
-    """
-    _check_matlab(data)
-    return _called(_load_matlab, data, isolated)  # type: ignore[no-any-return]
-
-
-def read_market(data: bytes, isolated: bool) -> Any:
-    """Return the matrix of a Matrix Market file."""
-    _check_market(data)
-    return _called(_load_market, data, isolated)
 
 
 def _called(load: Callable[[bytes], Any], data: bytes, isolated: bool) -> Any:
@@ -338,7 +352,11 @@ def _child() -> Any:
     return ProcessPoolExecutor(1, get_context("spawn"))
 
 
-def _load_matlab(data: bytes) -> dict[str, Any]:
+def load_matlab(data: bytes) -> dict[str, Any]:
+    """Return the variables by name: arrays, sparse matrices, lists for cells, or None for other kinds.
+
+    Cells that hold one number or text each become an array of these.
+    """
     from scipy.io import loadmat
 
     try:

@@ -41,17 +41,9 @@ from grnf.io.from_molecules import batch_from_smiles, raw_from_smiles, smiles_fr
 from grnf.io.raw import Cell, RawBatch, RawGraph
 
 __all__ = [
-    "changed_in_smiles",
-    "copy_molecules",
-    "fits_smiles",
-    "in_smiles_order",
-    "is_smi_header",
-    "molecules_of_values",
-    "read_smiles",
-    "read_smiles_lines",
-    "write_smiles",
-    "write_smiles_lines",
-]
+    "changed_in_smiles", "copy_molecules", "fits_smiles", "in_smiles_order", "is_smi_header",
+    "molecules_of_values", "read_smiles", "read_smiles_lines", "write_smiles", "write_smiles_lines",
+]  # fmt: skip
 
 EXTENSION = re.compile(r"\A\|[^|]*\|")
 """Coordinates, labels and the like of CXSMILES, after the SMILES."""
@@ -73,23 +65,11 @@ def read_smiles(
 ) -> Iterator[RawBatch]:
     """Yield the molecules of a table in blocks. Their graph column "smiles" is the SMILES of the table.
 
-    Parameters
-    ----------
-    file : File
-    column : str, optional
-        The column of SMILES. By default the one called SMILES in any case, or the only one whose first values
-        are nearly all molecules.
-    y : str or sequence of str, optional
-        Column for the target of each molecule, by default the one called y or Y. Several give a list.
-    graph_id : str, optional
-        Column for the name of each molecule, by default the one called graph_id, id, CID or the like.
-    keep : sequence of str
-        More columns that are to go with the molecules, as graph columns of the same names.
-    standardize, stereo : bool
-        As in `grnf.io.from_molecules.batch_from_molecules`.
-    on_error : {"raise", "yield"}
-    n_jobs : int, optional
-        Processes that read SMILES, as in joblib. By default this one alone.
+    By default the `column` of SMILES is the one called SMILES in any case, or the only one whose first values
+    are nearly all molecules. `y` are columns of targets, by default the one called y or Y. Several give a
+    list. `graph_id` is the column of names, by default the one called graph_id, id, CID or the like. `keep`
+    are columns that go with the molecules as graph columns. `standardize` and `stereo` are those of
+    `grnf.io.from_molecules.batch_from_molecules`.
     """
     rows = _table_rows(file, column, y, graph_id, keep)
     return each_batch(_molecules(rows, standardize, stereo, n_jobs), on_error)
@@ -219,15 +199,16 @@ def _kept(value: Any, kind: str) -> Any:
 
 
 def is_smi_header(line: bytes) -> bool:
-    """Whether the first line of a .smi file has names of columns, the first of which is SMILES.
+    """Whether one of the first lines of a .smi file is a comment, or has names of columns, SMILES first.
 
     Examples
     --------
-    >>> is_smi_header(b"SMILES Name"), is_smi_header(b"CCO ethanol")
-    (True, False)
+    >>> is_smi_header(b"SMILES Name"), is_smi_header(b"# my molecules"), is_smi_header(b"CCO ethanol")
+    (True, True, False)
     """
-    words = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").split()
-    return bool(words) and words[0].strip("#").lower() in SMILES_NAMES
+    text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    words = text.lower().split()
+    return bool(words) and (words[0].startswith("#") or words[0] in SMILES_NAMES)
 
 
 def _line_rows(file: File) -> Iterator[Rows]:
@@ -237,17 +218,21 @@ def _line_rows(file: File) -> Iterator[Rows]:
 
 
 def _line_records(file: File) -> Iterator[tuple[int, list[str | None], str]]:
+    last = 0  # line of the header
     for number, line in file.lines_or_errors(LONGEST_LINE):
         try:
             if isinstance(line, GraphError):
                 raise line
-            if not line.strip() or (number == 1 and is_smi_header(line)):
+            if number == last + 1 and is_smi_header(line):
+                last = number
+                continue
+            if not line.strip():
                 continue
             smiles, *rest = decoded(line).split(None, 1) or [""]
         except GraphError as error:
             yield number, [None] * 3, str(error)
         else:
-            name = EXTENSION.sub("", rest[0]).strip() if rest else None
+            name = EXTENSION.sub("", rest[0]).strip().partition("\t")[0] if rest else None
             yield number, [name or None, None, smiles], ""
 
 
@@ -299,8 +284,8 @@ def write_smiles_lines(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write lines "SMILES" or "SMILES name"."""
     for index, graph in enumerate(graphs):
         name = "" if graph.graph_id is None else str(graph.graph_id)
-        if len(name.splitlines()) > 1:
-            raise GraphError(f"graph {index}: the name {name!r:.60} has more than one line")
+        if len(name.splitlines()) > 1 or "\t" in name:
+            raise GraphError(f"graph {index}: the name {name!r:.60} has more than one line, or a tab")
         file.write(f"{_smiles(graph, index)} {name}".rstrip().encode("utf-8", "replace") + b"\n")
 
 

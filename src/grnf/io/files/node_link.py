@@ -3,14 +3,17 @@
     {"directed": false, "multigraph": false, "graph": {"id": "g1", "y": 0},
      "nodes": [{"id": 0, "element": "C"}, ...], "edges": [{"source": 0, "target": 1, "weight": 2.0}, ...]}
 
-Edges are under "edges" or "links". "id", "name" and "y" may be outside "graph" too. Files with one graph per
-line may hold rows of Hugging Face datasets too.
+Edges are under "edges" or "links". Their ends may be called "from" and "to", as in vis.js, or be nodes, as in
+D3. Nodes without ids are known by their places. "id", "name" and "y" may be outside "graph" too. Cytoscape
+has nodes and edges in "elements", with their values in "data". Files with one graph per line may hold rows of
+Hugging Face datasets too.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from itertools import chain
 from typing import IO, Any
@@ -32,7 +35,7 @@ STEPS = np.zeros(256, np.int8)
 STEPS[np.frombuffer(b"[{", np.uint8)], STEPS[np.frombuffer(b"]}", np.uint8)] = 1, -1
 DAMAGE = (ArithmeticError, RecursionError, ValueError)
 """What ijson raises for huge exponents, deep nesting and bad UTF-8."""
-STRUCTURAL = ("graphs", "nodes", "edges", "links", "edge_index")
+STRUCTURAL = ("graphs", "nodes", "edges", "links", "elements", "edge_index")
 """Names by which a document is a list of graphs or a graph, whichever comes first."""
 
 
@@ -63,9 +66,8 @@ def _documents(file: File) -> Iterator[tuple[str, Any]]:
             except GraphError as error:
                 raise error.located(where=f"{file}, graph {index}") from None
             except (ijson.JSONError, *DAMAGE):
-                raise GraphError(
-                    "invalid JSON, or the file is truncated", where=f"{file}, graph {index}"
-                ) from None
+                problem, cure = "invalid JSON, or the file is truncated", "Write null instead of NaN"
+                raise GraphError(problem, where=f"{file}, graph {index}", cure=cure) from None
 
 
 def _with_floats(value: Any) -> Any:
@@ -125,7 +127,11 @@ def _parsed(text: str, where: str | None = None) -> Any:
     except RecursionError:
         raise GraphError("JSON nested too deeply for a graph", where=where) from None
     except ValueError as error:
-        raise GraphError(f"invalid JSON: {error}", where=where) from None
+        cure, line = None, text.lstrip().partition("\n")[0]
+        with suppress(ValueError, RecursionError):
+            if line.strip() != text.strip() and json.loads(line):
+                cure = "Use format='jsonl' (--format jsonl) for one graph per line"
+        raise GraphError(f"invalid JSON: {error}", where=where, cure=cure) from None
 
 
 def read_json_lines(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
@@ -149,17 +155,27 @@ def _graph(document: Any) -> RawGraph:
         raise GraphError(f"must be a JSON object with 'nodes' and 'edges', got {type(document).__name__}")
     if "nodes" not in document and "edge_index" in document:
         return graph_of_row(document)
-    nodes, edges = document.get("nodes"), document.get("edges", document.get("links"))
+    of_cytoscape = isinstance(document.get("elements"), dict)
+    lists = document["elements"] if of_cytoscape else document
+    nodes, edges = lists.get("nodes"), lists.get("edges", lists.get("links"))
+    if of_cytoscape:
+        nodes, edges = ([_data(item) for item in items or ()] for items in (nodes, edges))
     if not isinstance(nodes, list) or not isinstance(edges, list):
         raise GraphError(
             "'nodes' and 'edges' (or 'links') must be lists, as networkx.node_link_data writes them"
         )
     multigraph = bool(document.get("multigraph", True))
-    structural = {"source", "target", "key"} if multigraph else {"source", "target"}
+    first = edges[0] if edges and isinstance(edges[0], dict) else {}
+    source, target = ("from", "to") if {"from", "to"} <= first.keys() - {"source"} else ("source", "target")
+    structural = {source, target, *(["key"] if multigraph else []), *(["id"] if of_cytoscape else [])}
+    has_ids = any(not isinstance(node, dict) or "id" in node for node in nodes)
     graph = graph_of_rows(
-        [(_end(node, "id", "node"), _others(node, {"id"})) for node in nodes],
         [
-            (_end(edge, "source", "edge"), _end(edge, "target", "edge"), _others(edge, structural))
+            (_end(node, "id", "node") if has_ids else place, _others(node, {"id"}))
+            for place, node in enumerate(nodes)
+        ],
+        [
+            (_end(edge, source, "edge"), _end(edge, target, "edge"), _others(edge, structural))
             for edge in edges
         ],
         directed=bool(document.get("directed", False)),
@@ -173,6 +189,11 @@ def _graph(document: Any) -> RawGraph:
     return graph
 
 
+def _data(item: Any) -> Any:
+    """Return the values of a node or edge of Cytoscape."""
+    return item.get("data", item) if isinstance(item, dict) else item
+
+
 def _others(item: Mapping[str, Any], structural: set[str]) -> dict[str, Any]:
     return {key: value for key, value in item.items() if key not in structural}
 
@@ -181,6 +202,8 @@ def _end(item: Any, key: str, kind: str) -> Hashable:
     if not isinstance(item, dict) or key not in item:
         raise GraphError(f"each {kind} must be an object with {key!r}, got {str(item)[:80]}")
     name = item[key]
+    if isinstance(name, dict):  # D3 replaces ids by nodes
+        name = name.get("id", name.get("index", name))
     if isinstance(name, list):
         name = json.dumps(name)
     if isinstance(name, dict):
@@ -189,7 +212,7 @@ def _end(item: Any, key: str, kind: str) -> Hashable:
 
 
 def _graph_values(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    values = document.get("graph")
+    values = document.get("graph", document.get("data"))
     if isinstance(values, list):  # older networkx wrote pairs
         values = {
             pair[0]: pair[1] for pair in values if isinstance(pair, list) and len(pair) == 2 and str(pair[0])

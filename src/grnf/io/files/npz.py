@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO, Any
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record
-from grnf.io.files.graph_rows import GraphRows, Texts, graph_of_row, layout_of, row_of_graph
+from grnf.io.files.graph_rows import MISFITS, GraphRows, Texts, layout_of, only_graph, row_of_graph
 from grnf.io.files.limits import Member, new_member, open_archive
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
@@ -46,17 +46,7 @@ BYTES = 2**18
 
 
 class ArrayStream:
-    """The entries of an array in the order of the file.
-
-    Parameters
-    ----------
-    file : binary stream
-        At the beginning of the header.
-    size : int
-        Bytes of the file, header included.
-    name : str
-        For messages.
-    """
+    """The entries of an array in the order of the file, which has `size` bytes and is at its beginning."""
 
     def __init__(self, file: Any, size: int, name: str) -> None:
         formats = np.lib.format
@@ -171,8 +161,8 @@ def read_npz(source: File, *, on_error: OnError = "raise") -> Iterator[RawBatch 
     """Yield the graphs of an npz file. Those with columns of their own one by one."""
     for chunk in _chunks(source):
         try:
-            yield chunk.block()
-        except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
+            yield chunk.rows().batch()
+        except MISFITS:
             yield from chunk.graphs(on_error)
 
 
@@ -233,15 +223,20 @@ class _Chunk:
 
     def graphs(self, on_error: OnError) -> Iterator[RawGraph | BadGraph]:
         """Yield the graphs one by one."""
+        ids = self.counts["graph_id"].tolist()
         records = (
-            (f"{self.name}, graph {self.first + index}", self.texts.get(row["graph_id"]), row)
-            for index, row in enumerate(self._rows())
+            (f"{self.name}, graph {self.first + i}", self.texts.get(ids[i]), i) for i in range(len(ids))
         )
-        return each_record(
-            records, lambda row: graph_of_row(_with_texts(row, self.texts)), on_error, self.first
-        )
+        ends = {key: np.append(0, np.cumsum(values)) for key, values in _sizes(self.counts).items()}
 
-    def block(self) -> RawBatch:
+        def build(place: int) -> RawGraph:
+            own = {key: values[place : place + 1] for key, values in self.counts.items()}
+            long = {key: self.long[key][ends[key][place] : ends[key][place + 1]] for key in LONG}
+            return only_graph(_Chunk(self.name, self.first + place, own, long, self.texts).rows)
+
+        return each_record(records, build, on_error, self.first)
+
+    def rows(self) -> GraphRows:
         """Return the graphs column by column, if all have the same columns."""
         counts, long = self.counts, self.long
         widths = {key: set(counts[key].tolist()) for key in ("node_width", "edge_width")}
@@ -263,21 +258,13 @@ class _Chunk:
             [self.texts.lookup(code, "graph_id") for code in counts["graph_id"].tolist()],
             counts["y_size"],
             long["y"],
-        ).batch()
+        )
 
     def _texts_of(self, key: str) -> Texts:
         present, codes = np.unique(self.long[key], return_inverse=True)
         texts = [self.texts.lookup(code, key) for code in present.tolist()]
         missing = int(len(present) > 0 and present[0] < 0)  # -1 stands for no text
         return Texts(codes - missing, [text for text in texts[missing:] if text is not None])
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        sizes = {key: np.append(0, np.cumsum(values)).tolist() for key, values in _sizes(self.counts).items()}
-        columns = {key: values.tolist() for key, values in self.counts.items()}
-        for index in range(len(columns["num_nodes"])):
-            row = {key: values[index] for key, values in columns.items()}
-            row.update((key, self.long[key][sizes[key][index] : sizes[key][index + 1]]) for key in LONG)
-            yield row
 
 
 def _check_lengths(streams: dict[str, ArrayStream], counts: dict[str, ArrayStream], name: str) -> None:
@@ -324,39 +311,19 @@ class _Texts:
         self.known = lru_cache(maxsize=2**15)(self._decoded)
 
     def get(self, code: int) -> str | None:
-        """Return the text of a code, or None if there is none."""
-        return self.known(code) if 0 <= code < len(self.ends) - 1 else None
+        """Return the text of a code, or None if there is none, or a damaged one."""
+        with suppress(GraphError):
+            return self.known(code) if 0 <= code < len(self.ends) - 1 else None
+        return None
 
     def lookup(self, code: int, field: str) -> str | None:
         """Return the text of a code, which must be in range or -1."""
         if not -1 <= code < len(self.ends) - 1:
             raise GraphError(f"{field} points beyond the texts")
-        return self.get(code)
+        return None if code < 0 else self.known(code)
 
     def _decoded(self, code: int) -> str:
-        return self.text[self.ends[code] : self.ends[code + 1]].decode("utf-8", "surrogatepass")
-
-
-def _with_texts(row: dict[str, Any], texts: _Texts) -> dict[str, Any]:
-    """Return a row as `graph_of_row` takes it."""
-    n_nodes, n_edges = row["num_nodes"], row["num_edges"]
-
-    def columns(key: str, count: int, size: int) -> list[list[str | None]]:
-        codes = row[key].reshape(count, size).tolist()
-        return [[texts.lookup(code, key) for code in column] for column in codes]
-
-    try:
-        return {
-            "graph_id": texts.lookup(row["graph_id"], "graph_id"),
-            "directed": row["directed"],
-            "num_nodes": n_nodes,
-            "edge_index": row["edges"].reshape(n_edges, 2).T,
-            "node_feat": row["node_feat"].reshape(n_nodes, row["node_width"]),
-            "edge_attr": row["edge_attr"].reshape(n_edges, row["edge_width"]),
-            "node_text": columns("node_text", row["node_texts"], n_nodes),
-            "edge_text": columns("edge_text", row["edge_texts"], n_edges),
-            "y": row["y"],
-            "grnf_columns": texts.lookup(row["grnf_columns"], "grnf_columns"),
-        }
-    except UnicodeDecodeError as error:
-        raise GraphError(f"a text is not UTF-8: {error}") from None
+        try:
+            return self.text[self.ends[code] : self.ends[code + 1]].decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise GraphError(f"a text is not UTF-8: {error}") from None

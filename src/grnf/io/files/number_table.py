@@ -116,12 +116,15 @@ def _rows(source: File) -> Iterator[tuple[int, list[str]]]:
         if not text.strip() or text.lstrip().startswith(COMMENTS):
             continue
         if delimiter == "":
-            delimiters = [mark for mark in "\t;," if mark in text]
+            marks = "\t;," if source.decimal == "." else "\t;"
+            delimiters = [mark for mark in marks if mark in text]
             delimiter = max(delimiters, key=text.count) if delimiters else None
         try:
             fields = text.split() if delimiter is None else next(csv.reader([text], delimiter=delimiter))
         except csv.Error as error:
             raise GraphError(f"line {place}: {error}") from None
+        if source.decimal == ",":
+            fields = [field.replace(",", ".") for field in fields]
         yield place, [field.strip() for field in fields]
 
 

@@ -12,18 +12,12 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.io.files.file import Block, File, OnError, each_record, one_line
-from grnf.io.files.graph_rows import GraphRows, Texts, graph_of_row, layout_of, row_of_graph
+from grnf.io.files.graph_rows import MISFITS, GraphRows, Texts, graph_of_row, layout_of, row_of_graph
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = [
-    "FIELDS",
-    "batches",
-    "graphs_of_rows",
-    "guest",
-    "open_parquet",
-    "read_parquet",
-    "write_parquet",
-]
+    "FIELDS", "batches", "graphs_of_rows", "guest", "open_parquet", "read_parquet", "write_parquet",
+]  # fmt: skip
 
 MATRICES = ("edge_index", "node_feat", "edge_attr")
 FIELDS = ("graph_id", "directed", "num_nodes", *MATRICES, "node_text", "edge_text", "y", "grnf_columns")
@@ -54,7 +48,7 @@ def _together(batch: Any) -> RawBatch | None:
     """Return the graphs of rows with the same `grnf_columns`, or None if they must be read one by one."""
     try:
         return _graph_rows(batch).batch()
-    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, NotImplementedError):
+    except (*MISFITS, NotImplementedError):
         return None
 
 

@@ -7,17 +7,15 @@ quicker than reading it.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count as count_from
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 from pathlib import Path
 from typing import IO, Any, cast
 
 from grnf.errors import GraphError
-from grnf.io.files.file import Block, File, OnError
+from grnf.io.files.file import Block, File, OnError, numbered_lines
 from grnf.io.files.formats import FORMATS
 from grnf.io.files.molecules import is_smi_header
 from grnf.io.files.reading import FILE_OPTIONS, blocks_of, file_of, format_of
@@ -27,25 +25,14 @@ __all__ = ["Range", "ranges_of", "read_range"]
 
 CHUNK = 2**20
 """Bytes that are read at a time."""
-SPOOLED = 2**24
-"""Bytes of a range that are held in memory; a longer one is copied to disk."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Some graphs of a file, one after the other.
+    """Some graphs of a file: how many, from which position on. None: all of the file.
 
-    Parameters
-    ----------
-    path : str
-    format : str
-        A name in `FORMATS`.
-    first : int
-        Position of the first of them among the graphs of the file.
-    count : int, optional
-        How many they are, or None if that is not known: all of the file.
-    header, start, stop, line : int
-        In a text, bytes of its header, first byte of the range and byte after it, and lines before it.
+    In a text, also bytes of its header, the first byte of the range and the byte after it, and lines before
+    it.
     """
 
     path: str
@@ -65,8 +52,7 @@ def ranges_of(path: Path | File, size: int, format: str | None = None, **options
 
     Examples
     --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "five.g6"
+    >>>     >>> path = Path(tempfile.mkdtemp()) / "five.g6"
     >>> _ = path.write_text("Bw\nBw\nBw\nDhc\nDhc\n")
     >>> [(each.first, each.count, each.start) for each in ranges_of(path, 2)]
     [(0, 2, 0), (2, 2, 6), (4, 1, 13)]
@@ -81,17 +67,19 @@ def ranges_of(path: Path | File, size: int, format: str | None = None, **options
         return [Range(name, entry.name, first, min(size, n_rows - first)) for first in starts]
     has_header = entry.cut == "table" and table_of(file).has_header
     with file.open() as stream:
-        head = stream.readline() if has_header or entry.name == "smi" else b""
-        if has_header or (entry.name == "smi" and is_smi_header(head)):
+        if entry.cut == "table":
+            head = b"".join(islice(stream, table_of(file).lines_before + has_header))
             while has_header and head.count(b'"') % 2 and (more := stream.readline()):
                 head += more  # a name with a line end
         else:
-            head = b""
+            first = list(takewhile(is_smi_header, stream)) if entry.name == "smi" else []
+            head = b"".join(first)
     with file.open() as stream:
         stream.read(len(head))
         cuts, count = _cuts(stream, len(head), head.count(b"\n"), size, entry.cut == "table")
+    header = len(head) if has_header else 0
     return [
-        Range(name, entry.name, first, min(size, count - first), len(head), start, stop, line)
+        Range(name, entry.name, first, min(size, count - first), header, start, stop, line)
         for first, ((start, line), (stop, _)) in zip(count_from(0, size), pairwise(cuts), strict=False)
     ]
 
@@ -130,34 +118,22 @@ class RangeFile(File):
         if cut == "rows" or (cut == "table" and is_parquet(self)):
             self.rows, self.is_cut = (part.first, cast("int", part.count)), False
         elif cut is not None:
-            with super().open() as stream:
-                self.head_lines = stream.read(part.header).count(b"\n")
-            self.lines_passed_over = part.line - self.head_lines
             self.header = part.header > 0
 
-    @contextmanager
-    def open(self, *, recode: bool = True) -> Iterator[IO[bytes]]:
-        """Open the bytes of the range, the header before them, as a temporary copy."""
-        with super().open(recode=recode) as stream:
-            if not self.is_cut:
-                yield stream
-                return
-            with tempfile.SpooledTemporaryFile(SPOOLED) as copy:
-                copy.write(stream.read(self.part.header))
-                if stream.seekable():
-                    stream.seek(self.part.start)
-                else:  # a text of another encoding
-                    _copy(stream, None, self.part.start - self.part.header)
-                _copy(stream, copy, self.part.stop - self.part.start)
-                copy.seek(0)
-                yield cast("IO[bytes]", copy)
-
-
-def _copy(stream: IO[bytes], target: Any, count: int) -> None:
-    while count > 0 and (data := stream.read(min(CHUNK, count))):
-        count -= len(data)
-        if target is not None:
-            target.write(data)
+    def lines_or_errors(self, limit: int) -> Iterator[tuple[int, bytes | GraphError]]:
+        """Yield the lines of the header and of the range."""
+        if not self.is_cut:
+            yield from super().lines_or_errors(limit)
+            return
+        part = self.part
+        with self.open() as stream:
+            yield from numbered_lines(stream, limit, 0, part.header)
+            if stream.seekable():
+                stream.seek(part.start)
+            else:  # a text of another encoding
+                for place in range(part.header, part.start, CHUNK):
+                    stream.read(min(CHUNK, part.start - place))
+            yield from numbered_lines(stream, limit, part.line, part.stop - part.start)
 
 
 def read_range(

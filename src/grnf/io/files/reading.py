@@ -7,19 +7,28 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from grnf._utils.memory import within_memory
 from grnf._utils.rules import memory_size
-from grnf.errors import GraphError
-from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
-from grnf.io.files.file import Block, File, OnError, one_line
+from grnf.errors import GraphError, invalid
+from grnf.io.files.edge_table import is_node_table
+from grnf.io.files.file import UNPACK, Block, File, OnError, one_line
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
 from grnf.io.files.matrices import holds_matrices
 from grnf.io.files.number_table import is_number_table
-from grnf.io.files.tables import SMILES_NAMES, Table, named_smiles, table_of
+from grnf.io.files.tables import (
+    SMILES_NAMES,
+    SOURCE_NAMES,
+    TARGET_NAMES,
+    Table,
+    are_molecules,
+    cell,
+    named_smiles,
+    table_of,
+)
 from grnf.io.files.tu_files import is_tu_folder
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
@@ -30,6 +39,22 @@ __all__ = [
 
 Inputs: TypeAlias = str | os.PathLike[str] | File | Sequence[str | os.PathLike[str]]
 """A file, a folder or a glob, or several of them."""
+
+CURES = {
+    **dict.fromkeys((".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz"), UNPACK),
+    **dict.fromkeys((".xls", ".xlsb", ".ods"), "Save it as .xlsx or CSV"),
+    **dict.fromkeys(
+        (".pdb", ".mol2", ".xyz", ".inchi", ".cif", ".cdx"), "Convert it to SMILES or an SD file"
+    ),
+    **dict.fromkeys(
+        (".pkl", ".pickle", ".pt", ".pth"), "Pickles are not read: write Parquet, npz or JSON lines"
+    ),
+    **dict.fromkeys((".h5", ".hdf5"), "Write its arrays as .npz"),
+    **dict.fromkeys(
+        (".net", ".sif", ".adjlist", ".graphson"), "Write it as GraphML, for example with networkx"
+    ),
+}
+"""What to do with files of other formats."""
 
 FILE_OPTIONS = ("encoding", "header", "decimal", "isolated", "max_memory")
 """Options of files of any format; see `File`."""
@@ -74,17 +99,9 @@ def read_graphs(
     >>> [graph.n_nodes for graph in read_graphs(path)]
     [3, 5]
     """
-    if on_error not in ("raise", "yield"):
-        raise ValueError(f"on_error must be 'raise' or 'yield', got {on_error!r}")
-    return _one_by_one(_blocks(_parts(path, format, options), on_error, 1, None))
-
-
-def _one_by_one(blocks: Iterable[Block]) -> Iterator[RawGraph | BadGraph]:
-    index = count()
-    for block in blocks:
-        for graph in block:
-            place = next(index)
-            yield replace(graph, index=place) if isinstance(graph, BadGraph) else graph
+    blocks = read_blocks(path, format=format, on_error=on_error, block_size=1, **options)
+    numbered = enumerate(chain.from_iterable(blocks))
+    return (replace(graph, index=n) if isinstance(graph, BadGraph) else graph for n, graph in numbered)
 
 
 def file_of(
@@ -188,6 +205,10 @@ def read_blocks(
     >>> list(read_blocks(path))
     [RawBatch(2 graphs, 5 nodes, 2 edges, node_columns=[], edge_columns=[])]
     """
+    if on_error not in ("raise", "yield"):
+        raise invalid(
+            "on_error", "be 'raise' or 'yield'", repr(on_error), "Pass 'yield' to continue after bad graphs"
+        )
     return _blocks(_parts(path, format, options), on_error, block_size, n_jobs)
 
 
@@ -302,23 +323,39 @@ def _guess_file(file: File) -> str:
     if not exists or file.is_empty:
         return name
     try:
+        if name == "smi":
+            table = table_of(file)
+            return "smiles" if table.delimiter == "," and _named_table(table) == "smiles" else name
         if name == "edge-list":  # a table may have a suffix such as .txt
             known = _named_table(table_of(file))
-            return known or ("matrices" if is_number_table(file, least=4) else name)
+            known = known or ("matrices" if is_number_table(file, least=4) else None)
+            return known or _molecules_in_text(file) or name
         return "matrices" if name in ("npz", "graph6-npy") and holds_matrices(file) else name
     except GraphError:  # the reader raises it again
         return name
+
+
+def _molecules_in_text(file: File) -> str | None:
+    """Return the format of a .txt file whose lines begin with SMILES, or None."""
+    table = table_of(file)
+    if stem_and_suffix(file.path)[1] != ".txt" or table.head is None:
+        return None
+    if len(table.columns) > 1:
+        return "smiles" if len(table.molecule_columns()) == 1 else None
+    texts = [*table.columns[: table.has_header], *next(iter(table.head.columns.values()), ())]
+    lines = [text.split() for text in texts if isinstance(text, str)]
+    firsts, seconds = ([cell(words[place]) for words in lines if len(words) > place] for place in (0, 1))
+    return "smi" if are_molecules(firsts) and not are_molecules(seconds) else None
 
 
 def by_suffix(path: Path) -> str:
     """Return the first format that has the suffix of a file."""
     suffix = stem_and_suffix(path)[1]
     for entry in FORMATS.values():
-        if suffix in entry.suffixes and (entry.text or path.suffix.lower() != ".gz"):
+        if suffix in entry.suffixes:
             return entry.name
-    raise GraphError(
-        f"{path}: no format has the suffix {suffix!r}. Specify one with format=: {', '.join(FORMATS)}"
-    )
+    cure = CURES.get(suffix, f"Specify one with format=: {', '.join(FORMATS)}")
+    raise GraphError(f"no format has the suffix {suffix!r}", where=str(path), cure=cure)
 
 
 def _guess_folder(folder: Path) -> str:
@@ -354,8 +391,8 @@ def _guess_table(file: File) -> str:
         f"among the columns {table.columns[:20]} there are neither SMILES nor source and target, and it is "
         "not a square table of numbers",
         where=str(file),
-        cure="Name the format and its columns: smiles with column, or edge-table with source_column and "
-        "target_column",
+        cure="Name the format and its columns: smiles with column, edge-table with source_column and "
+        "target_column, or edge-list for lines 'source,target' without a header",
     )
 
 

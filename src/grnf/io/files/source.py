@@ -39,27 +39,16 @@ TRUTH = {"yes": True, "true": True, "no": False, "false": False}
 
 @dataclass(frozen=True)
 class Source:
-    """Graphs in one or several files, and how they are read.
-
-    Parameters
-    ----------
-    file : File
-        The file or folder. Of several, the first.
-    name : str
-        Its name in messages.
-    format : str, optional
-        By default guessed.
-    options : mapping
-        Options of the reader, such as names of columns or the encoding.
-    paths : tuple of Path
-        All files and folders if there are several.
-    """
+    """Graphs in one or several files, and how they are read."""
 
     file: File
+    """The file or folder. Of several, the first."""
     name: str
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the reader, such as names of columns or the encoding."""
     paths: tuple[Path, ...] = ()
+    """All files and folders if there are several."""
 
     def read(self, *, yield_bad: bool = False, **options: Any) -> Iterator[RawGraph | BadGraph]:
         """Return the graphs one by one. With `yield_bad`, bad records too, in their places."""

@@ -14,15 +14,9 @@ from grnf.io.files.tables import HEAD, Table, are_molecules, cell, named_smiles
 from grnf.io.raw import ABSENT
 
 __all__ = [
-    "Column",
-    "choose_target",
-    "column_lines",
-    "describe_columns",
-    "missing_or_value",
-    "named_columns",
-    "survey",
-    "target_columns",
-]
+    "Column", "choose_target", "column_lines", "describe_columns", "missing_or_value", "named_columns",
+    "survey", "target_columns",
+]  # fmt: skip
 
 TARGET_NAMES = (
     *("y", "label", "labels", "target", "targets", "class", "classes", "activity", "active"),

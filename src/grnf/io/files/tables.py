@@ -21,23 +21,16 @@ from grnf.io.files.values import number as number_of
 from grnf.io.raw import RawBatch
 
 __all__ = [
-    "SMILES_NAMES",
-    "Rows",
-    "Table",
-    "are_molecules",
-    "cell",
-    "each_batch",
-    "find_column",
-    "in_chunks",
-    "is_parquet",
-    "named_smiles",
-    "rows_of_records",
-    "table_of",
-    "usual_column",
-]
+    "SMILES_NAMES", "SOURCE_NAMES", "TARGET_NAMES", "Rows", "Table", "are_molecules", "cell", "each_batch",
+    "find_column", "in_chunks", "is_parquet", "named_smiles", "rows_of_records", "table_of", "usual_column",
+]  # fmt: skip
 
 T = TypeVar("T")
 SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "smile")
+SOURCE_NAMES = ("source", "src", "from", "source_id", "u", "fromnodeid", "node1", "protein1", "gene1")
+TARGET_NAMES = (
+    *("target", "dst", "to", "target_id", "v", "destination", "tonodeid", "node2", "protein2", "gene2"),
+)
 ID_NAMES = ("graph_id", "id", "cid", "mol_id", "molecule_id", "compound_id", "compound_cid", "chembl_id")
 ENDS = ("source", "target", "src", "dst", "from", "to")
 """Names of columns that show, as those of SMILES do, that the first row has names."""
@@ -52,29 +45,23 @@ TELLING = 0.25
 """Share of them that must be more than a short word: C, CO and CN are also classes, states and countries."""
 LONGEST_TRIED = 2000
 """Characters of a text beyond which it is not tried as a molecule."""
+SEPARATOR = re.compile(r"sep=[\t;,|]\Z", re.IGNORECASE)
+COMMENT = re.compile(r"\s*[#%](\s|[#%]|[^\t;,|]*\Z)")
+"""A line that can stand before the header. A row whose id begins with # is none."""
 LETTERS = re.compile(r"[A-Za-z]{1,4}\Z")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*\Z")
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows of a table, column by column.
-
-    Parameters
-    ----------
-    title : str
-        The file, and what its places are: lines, rows or records.
-    places : sequence
-        The place of each row.
-    columns : mapping from name to sequence of values
-    problems : mapping from int to str
-        What is wrong with rows that cannot be used. Their values are None as far as they could not be read.
-    """
+    """Some rows of a table, column by column."""
 
     title: str
+    """The file, and what its places are: lines, rows or records."""
     places: Sequence[Any]
     columns: Mapping[str, Sequence[Any]]
     problems: dict[int, str]
+    """What is wrong with rows that cannot be used. Their values are None as far as they could not be read."""
 
     def where(self, row: int) -> str:
         """Return the position of a row for messages."""
@@ -91,12 +78,7 @@ class Rows:
 
 
 class Table:
-    r"""A table whose kind, columns and first rows are known. `blocks` reads it.
-
-    Parameters
-    ----------
-    file : File
-        One that can be opened more than once.
+    r"""A table whose kind, columns and first rows are known. `blocks` reads it, and opens its file again.
 
     Examples
     --------
@@ -118,6 +100,12 @@ class Table:
         self.n_rows: int | None = None
         """The number of rows, if it is known without reading them."""
         self.has_header = True
+        self.lines_before = 0
+        """Lines before the header or first row: empty ones, comments, and the separator of Excel."""
+        self.delimiter = ""
+        """What separates the fields of a text."""
+        self.unnamed: set[str] = set()
+        """Columns that the header leaves without a name, as the index of pandas."""
         self.head: Rows | None = None
         """The first rows, if they were read to find the columns."""
         if self.kind == "parquet":
@@ -142,7 +130,9 @@ class Table:
         self.has_header = self.file.header if self.file.header is not None else _is_header(records)
         self.columns = [str(place + 1) for place in range(len(first))]
         if self.has_header:
-            self.columns = [field.strip() for field in first]
+            names = [field.strip() for field in first]
+            self.unnamed = {f"column {place}" for place, name in enumerate(names, start=1) if not name}
+            self.columns = [name or f"column {place}" for place, name in enumerate(names, start=1)]
         self.head = rows_of_records(f"{self.file}, line", records[self.has_header :], self.columns)
 
     def smiles_column(self, given: str | None = None) -> str:
@@ -199,10 +189,10 @@ class Table:
     def _text_records(self) -> Iterator[tuple[int, list[Any], str]]:
         """Yield line, fields and problem of each row. The first line tells the delimiter."""
         line_number, problem = 0, ""
-        delimiter = ""
+        delimiter, begun, old_ends = "", False, False
 
         def lines() -> Iterator[str]:
-            nonlocal line_number, problem, delimiter
+            nonlocal line_number, problem, delimiter, begun, old_ends
             for number, line in self.file.lines_or_errors(LONGEST_LINE):
                 line_number, text = number, ""
                 try:
@@ -212,17 +202,25 @@ class Table:
                 except GraphError as error:
                     problem = str(error)
                     text = "" if isinstance(line, GraphError) else line.decode("utf-8", "replace")
-                delimiter = delimiter or max("\t;,", key=text.count)
+                if not begun and not problem and _is_before(text):
+                    delimiter = text[-1] if SEPARATOR.match(text) else delimiter
+                    self.lines_before = number
+                    continue
+                begun, old_ends = True, "\r" in text
+                delimiter = delimiter or _delimiter(text)
                 yield text + "\n"
 
         texts = lines()
         first = list(islice(texts, 1))
+        self.delimiter = delimiter
         reader = csv.reader(chain(first, texts), delimiter=delimiter or ",", strict=True)
         while True:
             try:
                 fields = next(reader, None)
             except csv.Error as error:  # the reader continues with the next line
                 fields, problem = [], str(error)
+                if old_ends:
+                    problem = "the lines end as on old Macs, by CR alone. Save the file with line ends LF"
             if fields is None:
                 return
             if self.file.decimal == ",":
@@ -299,7 +297,23 @@ def each_batch(blocks: Iterable[tuple[Rows, RawBatch]], on_error: OnError) -> It
 
 def is_parquet(file: File) -> bool:
     """Tell Parquet from text by its suffix or its first letters."""
-    return file.path.suffix.lower() in (".parquet", ".pq") or file.begins_with(b"PAR1")
+    name = file.path.name.lower().removesuffix(".gz")
+    return name.endswith((".parquet", ".pq")) or file.begins_with(b"PAR1")
+
+
+def _is_before(line: str) -> bool:
+    """Whether a line before the header is empty, a comment without names of columns, or Excel's separator."""
+    if not COMMENT.match(line):
+        return not line.strip() or bool(SEPARATOR.match(line))
+    names = {name.strip("#% ").lower() for name in re.split(r"[\t;,|]", line)}
+    return not names & {*SMILES_NAMES, *ENDS, *ID_NAMES}
+
+
+def _delimiter(line: str) -> str:
+    """Return what separates the fields of the first line. A blank and | begin an extension of CXSMILES."""
+    if "|" in line and " |" not in line and not any(mark in line for mark in "\t;,"):
+        return "|"
+    return max("\t;,", key=line.count)
 
 
 def _is_header(rows: Sequence[tuple[int, list[Any], str]]) -> bool:

@@ -28,14 +28,7 @@ from grnf.graphs import GraphBatch, category_key, number_keys
 from grnf.graphs.batch import Codes
 from grnf.graphs.channels import Item
 from grnf.io.files.file import File, OnError, open_sink
-from grnf.io.files.limits import (
-    LONGEST_RECORD,
-    MOST_EMPTY_GRAPHS,
-    Member,
-    Readable,
-    new_member,
-    open_archive,
-)
+from grnf.io.files.limits import LONGEST_RECORD, MOST_EMPTY_GRAPHS, Member, new_member, open_archive
 from grnf.io.from_arrays import is_symmetric
 from grnf.io.raw import RawBatch, RawColumn, RawGraph, concatenated, joined
 from grnf.typing import FloatArray, IntArray, Keys
@@ -465,7 +458,9 @@ class _Files:
         names = [name for name in members if name.endswith(INDICATOR)]
         if len(names) != 1:
             raise GraphError(
-                f"{source} is not a TU dataset: expected one NAME{INDICATOR}, found {len(names)}"
+                f"not a TU dataset: expected one NAME{INDICATOR}, found {len(names)}",
+                where=str(source),
+                cure="Unpack other archives first",
             )
         self.prefix = names[0].removesuffix("graph_indicator.txt")
 
@@ -520,7 +515,12 @@ class _Rows:
     """
 
     def __init__(
-        self, stream: Readable, name: str, dtype: np.dtype[Any], on_error: OnError, width: int | None
+        self,
+        stream: IO[bytes] | Member,
+        name: str,
+        dtype: np.dtype[Any],
+        on_error: OnError,
+        width: int | None,
     ) -> None:
         self.blocks = _whole_lines(stream, name)
         self.name, self.dtype, self.on_error, self.width = name, dtype, on_error, width
@@ -583,7 +583,7 @@ class _Rows:
         return table
 
 
-def _whole_lines(stream: Readable, name: str) -> Iterator[bytes]:
+def _whole_lines(stream: IO[bytes] | Member, name: str) -> Iterator[bytes]:
     """Yield whole lines, some at a time. Blank blocks are left out."""
     rest = b""
     while data := stream.read(CHUNK):

@@ -15,16 +15,9 @@ from grnf.errors import GraphError
 from grnf.io.raw import RawGraph, as_column, checked_raw
 
 __all__ = [
-    "check_names",
-    "graph_of_columns",
-    "graph_of_rows",
-    "number",
-    "part_widths",
-    "plain_rows",
-    "scalar_y",
-    "typed_column",
-    "vector_widths",
-]
+    "check_names", "graph_of_columns", "graph_of_rows", "number", "part_widths", "plain_rows", "scalar_y",
+    "typed_column", "vector_widths",
+]  # fmt: skip
 
 MOST_ABSENT = 16
 """A vector is restored if at least one in so many of its parts is present."""
@@ -40,16 +33,10 @@ def graph_of_rows(
     new_nodes: bool = False,
     widths: Mapping[str, Mapping[str, int]] | None = None,
 ) -> RawGraph:
-    """Return the graph of nodes and edges that are known by names.
+    """Return the graph of nodes (name, values) and edges (name, name, values).
 
-    Parameters
-    ----------
-    nodes : sequence of (name, values)
-    edges : sequence of (name, name, values)
-    new_nodes : bool, default=False
-        Whether edges may name nodes that are not listed.
-    widths : mapping, optional
-        Widths of the "node" and "edge" vectors that were split into columns.
+    With `new_nodes`, edges may name nodes that are not listed. `widths` are those of "node" and "edge"
+    vectors that were split into columns.
 
     Examples
     --------
@@ -242,10 +229,6 @@ def _with_vectors(columns: Mapping[str, npt.NDArray[Any]], widths: Mapping[str, 
         joined = {name if key == first else key: value for key, value in joined.items() if key not in rest}
         joined[name] = vector
     return joined
-
-
-def _nan_for_none(value: Any) -> Any:
-    return math.nan if value is None else value
 
 
 def _none_for_nan(value: Any) -> Any:

@@ -60,6 +60,8 @@ def write_graphs(
     if not entry.can_write:
         writable = ", ".join(name for name, other in FORMATS.items() if other.can_write)
         raise GraphError(f"format {entry.name} cannot be written", cure=f"Write one of {writable}")
+    if Path(path).suffix == ".gz" and entry.suffixes[0] in (".npz", ".zip"):
+        raise GraphError(f"{entry.name} files are packed already, got {path}", cure="Leave out .gz")
     count = 0
 
     def checked_graphs() -> Iterator[RawGraph]:

@@ -14,6 +14,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -36,56 +37,37 @@ NPY_HEADER = len(npy_header((10**12, 10**6), "<f4"))
 MEMBER = "embedding.npy"
 LONGEST_HEADER = 2**24
 """Characters of the first line of a CSV file of vectors."""
+MOST_DESCRIPTORS = 8192
+"""Descriptors that a process may have on Windows, and usually elsewhere."""
 ZIP_HEADER = 30 + len(MEMBER) + 20
 """Bytes before the first member of a zip archive: header, name, and sizes of 64 bits."""
 
 
 @dataclass(frozen=True)
 class ShardedFile:
-    """A file that has all its shards.
-
-    Parameters
-    ----------
-    path : Path
-    ends : list of int
-        Where the shards end.
-    blocks : iterable of VectorBlock
-        Ids, labels and columns. The vectors in it are ignored.
-    layout : Layout
-    """
+    """A file that has all its shards, and where they end."""
 
     path: Path
     ends: list[int]
     blocks: Iterable[VectorBlock]
+    """Ids, labels and columns. The vectors in it are ignored."""
     layout: Layout
 
 
 @dataclass(frozen=True)
 class VectorFormat:
-    """How vectors become bytes, and are read again.
-
-    Parameters
-    ----------
-    start : int
-        Bytes before the first shard, which `finish` fills in.
-    append : callable
-        append(path, blocks, layout) adds a shard to a file, which ends where the shard is to begin.
-    finish : callable
-        finish(file) completes a `ShardedFile`.
-    read : callable
-        read(path) returns `Vectors`.
-    matches : callable
-        matches(path) tells whether a file of this suffix holds vectors, and not graphs.
-    needs_columns : bool
-        Whether `finish` needs ids, labels and columns.
-    """
+    """How vectors become bytes, and are read again."""
 
     start: int
+    """Bytes before the first shard, which `finish` fills in."""
     append: Callable[[Path, Iterable[VectorBlock], Layout], None]
+    """Adds a shard to a file, which ends where the shard is to begin."""
     finish: Callable[[ShardedFile], None]
     read: Callable[[Path], Vectors]
     matches: Callable[[Path], bool]
+    """Tells whether a file of this suffix holds vectors, and not graphs."""
     needs_columns: bool = False
+    """Whether `finish` needs ids, labels and columns."""
 
 
 def vector_format(path: str | os.PathLike[str]) -> str:
@@ -108,14 +90,7 @@ def write_csv(
 ) -> int:
     """Write rows as CSV to an open text file, such as standard output. A generator is fine here.
 
-    Parameters
-    ----------
-    file : text file
-    blocks : iterable of VectorBlock
-    columns : list of str, optional
-        By default those of the first block.
-    header : bool, default=True
-        Whether a line with the names of the columns comes first.
+    The columns are by default those of the first block. With `header` a line with their names comes first.
 
     Examples
     --------
@@ -151,11 +126,25 @@ def append_parquet(path: Path, blocks: Iterable[VectorBlock], layout: Layout) ->
     with pa.OSFile(str(path), "ab") as file:
         # A ParquetWriter begins at position 0 only. Writing appends whatever the position is, and leaves it
         # at the end of the file. So all offsets, taken later, count from the beginning of the whole file.
-        os.lseek(file.fileno(), 0, os.SEEK_SET)
+        for descriptor in _descriptors(file, path):
+            os.lseek(descriptor, 0, os.SEEK_SET)
         with parquet.ParquetWriter(file, layout.schema(), use_dictionary=["graph_id"]) as writer:
             for block in blocks:
                 table = table_of_vectors(block, layout)
                 writer.write_table(table, row_group_size=max(len(block.Z), 1))
+
+
+def _descriptors(file: Any, path: Path) -> list[int]:
+    """Return the descriptor of an Arrow file. Before pyarrow 25, all that this process has of the path."""
+    with suppress(AttributeError, io.UnsupportedOperation):
+        return [file.fileno()]
+    about = path.stat()
+    found = []
+    for descriptor in range(3, MOST_DESCRIPTORS):
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(descriptor), about):
+                found.append(descriptor)
+    return found
 
 
 def _footer(file: IO[bytes], end: int) -> Any:

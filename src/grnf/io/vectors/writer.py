@@ -102,18 +102,12 @@ def write_vectors(
 ) -> int:
     """Write an embedding. The file appears only when it is complete. Return the number of rows.
 
-    Parameters
-    ----------
-    path : path
-        A file there is replaced.
-    blocks : iterable of VectorBlock
-        One block at a time is held in memory.
-    format : "parquet", "npy", "npz" or "csv", optional
-        By default taken from the suffix. Parquet has the columns graph_id, y (if there are any), those of the
-        blocks, and embedding, a list of fixed length, and one row group per block. npz has the arrays
-        embedding, graph_id, y and those of the blocks. CSV has the columns graph_id, y, those of the blocks,
-        grnf0, grnf1, and so on. npy has the vectors only. Columns of numbers are int64 or float64 in Parquet
-        and npz, all others are text. Missing values are null in Parquet, empty in CSV, NaN or empty in npz.
+    An existing file is replaced. One block at a time is held in memory. The format is by default taken from
+    the suffix. Parquet has the columns graph_id, y (if there are any), those of the blocks, and embedding, a
+    list of fixed length, and one row group per block. npz has the arrays embedding, graph_id, y and those of
+    the blocks. CSV has the columns graph_id, y, those of the blocks, grnf0, grnf1, and so on. npy has the
+    vectors only. Columns of numbers are int64 or float64 in Parquet and npz, all others are text. Missing
+    values are null in Parquet, empty in CSV, NaN or empty in npz.
 
     Examples
     --------
@@ -137,16 +131,9 @@ def write_vectors(
 
 
 class ShardWriter:
-    """Writes the shards of one run. No other run writes to the same output until `close`.
+    """Writes the shards of one run to a vector file (`single`) or a folder.
 
-    Parameters
-    ----------
-    output : path
-        A vector file, or a folder.
-    single : bool
-        Whether it is a vector file.
-    format : str, optional
-        The format of a vector file. By default taken from the suffix.
+    No other run writes to the same output until `close`.
 
     Attributes
     ----------
@@ -208,17 +195,10 @@ class ShardWriter:
     ) -> dict[str, Any]:
         """Start a run, or resume the one that was interrupted. Return its plan.
 
-        Parameters
-        ----------
-        run : mapping
-            Everything that the shards depend on, as JSON values. A run is resumed only if these are the same,
-            except that `on_error` may change as long as no graph was bad.
-        plan : callable
-            Returns what else a new run has to remember.
-        resume : bool, default=False
-            Whether to go on with an unfinished run, or accept a finished one.
-        force : bool, default=False
-            Whether to replace an output or a run that is not resumed.
+        `run` is everything that the shards depend on, as JSON values. A run is resumed only if these are the
+        same, except that `on_error` may change as long as no graph was bad. `plan` returns what else a new
+        run has to remember. With `resume` an unfinished run continues, or a finished one is accepted. With
+        `force` an output, or a run that is not resumed, is replaced.
         """
         run = json.loads(json.dumps(run, default=plain))
         before = self._plan(force)
@@ -406,8 +386,8 @@ class ShardWriter:
             record = unsealed(self.work / f"{number:06d}.json")
             notes = record["notes"]
             for name in notes["cells"]:
-                values = notes["columns"][name]
-                notes["columns"][name] = [Cell(each) if isinstance(each, str) else each for each in values]
+                own = notes if name == "y" else notes["columns"]
+                own[name] = [Cell(each) if isinstance(each, str) else each for each in own[name]]
             if self.format is FORMATS["parquet"]:
                 Z = parquet_vectors(self.file, record["at"] + record["bytes"])
             else:
@@ -428,7 +408,8 @@ class ShardWriter:
         if keep_plan:
             return
         self._remove_shards(".shard-*.part")  # of processes that were killed
-        self._remove_work()
+        self._clear()
+        self._lock.remove_folder()
 
     def _complete(self, settings: Mapping[str, Any] | None) -> None:
         records = [record for _, record in sorted(self.records.items())]
@@ -466,17 +447,13 @@ class ShardWriter:
         if self.single and self._begun and not self.records:
             with suppress(FolderInUseError):
                 self.check()
-                self._remove_work()
+                self._clear()
         self._lock.remove_folder()  # if there is nothing in it
         if self._made:
             with suppress(OSError):
                 self.work.rmdir()
             with suppress(OSError):
                 self.output.rmdir()
-
-    def _remove_work(self) -> None:
-        self._clear()
-        self._lock.remove_folder()
 
     def _remove_shards(self, names: str = "*shard-*") -> None:
         for file in self.output.glob(names) if not self.single else ():
@@ -507,7 +484,8 @@ class ShardWriter:
 
 
 def _notes(block: VectorBlock) -> dict[str, Any]:
-    cells = [name for name, own in block.columns.items() if any(isinstance(value, Cell) for value in own)]
+    labeled = {"y": block.y, **block.columns}
+    cells = [name for name, own in labeled.items() if any(isinstance(value, Cell) for value in own)]
     columns = {name: list(values) for name, values in block.columns.items()}
     return {"ids": list(block.ids), "y": list(block.y), "columns": columns, "cells": cells}
 

@@ -63,7 +63,7 @@ def _orthogonal(random, rows, columns):
     return Q if rows >= columns else Q.T
 
 
-def peers(width):
+def baselines(width):
     """Functions of (adjacency, node attributes) by name; `width` is that of the attributes."""
     return {
         "degree histogram": degree,

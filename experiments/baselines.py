@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 
+from experiments.baseline_methods import GRID_C, METHODS, NEED_GRAKEL, NEED_SMILES, TREES, score
+from experiments.baseline_sets import MOLECULES, TU, UNITS, load_set
 from experiments.figures import COLORS, new_figure
-from experiments.peer_methods import GRID_C, METHODS, NEED_GRAKEL, NEED_SMILES, TREES, score
-from experiments.peer_sets import MOLECULES, TU, UNITS, load_set
 from experiments.study import Table
 
 TITLE = "Default models compared with kernels, fingerprints and forests"
@@ -17,7 +17,7 @@ ABOUT = (
     "molecules a scaffold split. A difference counts beyond 2 standard errors of the paired differences "
     "over folds (of resampled test molecules, on the scaffold split)."
 )
-PLACES = ("peers",)
+PLACES = ("baselines",)
 
 OURS = "GRNF"
 RESAMPLED = 1000
@@ -82,7 +82,7 @@ def folds_of(data, method, kind, study):
             record["values"] = np.round(np.asarray(values, float), 6).tolist()
         return record
 
-    what = {"experiment": "peers", "set": data.name, "kind": kind, "method": method, "quick": study.quick}
+    what = {"experiment": "baselines", "set": data.name, "kind": kind, "method": method, "quick": study.quick}
     found = []
     for number, split in enumerate(data.splits(kind, study.quick)):
         study.tell(f"{data.name}, {kind}: {method}, fold {number + 1}")
@@ -137,7 +137,7 @@ def _compare(entry):
 def tables(results):
     """Scores of all methods; wins, ties, losses and processor time of ours against each."""
     methods = [m for m in METHODS if any(m in entry["methods"] for entry in results.values())]
-    marks = {"win": "", "tie": " =", "loss": " !"}
+    marks = {"win": "", "tie": "= ", "loss": "! "}
     rows = []
     for name, entry in results.items():
         cells = []
@@ -148,7 +148,7 @@ def tables(results):
                 continue
             mean = np.mean(found["scores"])
             shown = f"{-mean:.2f}" if entry["measure"] == "rmse" else f"{mean:.1f}"
-            cells.append(shown + marks.get(found.get("outcome"), ""))
+            cells.append(marks.get(found.get("outcome"), "") + shown)
         rows.append([name + UNITS[entry["measure"]], *cells])
     first = Table(
         "Means over folds; = a tie, ! a loss of GRNF beyond 2 standard errors", ["", *methods], rows
@@ -199,6 +199,6 @@ def draw(results):
     axes[0].set_yticks(range(len(names)), names)
     axes[0].invert_yaxis()
     axes[len(axes) // 2].set_xlabel(
-        "ours minus theirs, points (RMSE: tenths, turned round); bars: 2 standard errors"
+        "GRNF minus the other method, points (RMSE: tenths, sign reversed); bars: 2 standard errors"
     )
     return figure
