@@ -252,9 +252,9 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         if self._classify:
             weights = _class_weights(labels, weights, self.class_weight)
         start = time.perf_counter()
-        given = X if known else samples
+        given: Any = X if known else samples
         used = given if has_target.all() else given.take(np.flatnonzero(has_target))
-        features = used if known else self._features(used, encoder)
+        features: GraphFeatures = used if known else self._features(used, encoder)
         for name in ("neighborhood_", "calibration_", *CHOICE):
             self.__dict__.pop(name, None)  # of an earlier fit
         self.encoder_, self.errors_, self.seed_ = encoder, samples.errors, features.seed
