@@ -220,6 +220,7 @@ def test_constant_numbers_are_predicted(sbm):
         model.fit(sbm[0], np.full(60, np.inf))
 
 
+@pytest.mark.filterwarnings("ignore:Persisting input arguments")  # took long on a busy computer
 def test_memory_keeps_the_vectors_of_fit(sbm, tmp_path, monkeypatch):
     graphs, y = sbm
     embedded = []

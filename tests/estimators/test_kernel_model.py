@@ -158,6 +158,9 @@ def test_the_search_climbs_and_stays_if_nothing_is_better():
 def test_landmarks_for_many_samples(monkeypatch):
     X, y = samples(600)
     whole = KernelClassifier(random_state=0).fit(X, y)
+    every = KernelClassifier(random_state=0, kernel_memory=1).fit(X, y)
+    assert every.model_ == "600 landmarks"  # fewer samples than the smallest subset
+    assert np.mean(every.predict(X) == y) > 0.9
     monkeypatch.setattr(kernel_model, "LANDMARKS", 150)
     found = KernelClassifier(random_state=0, kernel_memory=1e5).fit(X, y)
     fresh, truth = samples(300, seed=5)

@@ -237,9 +237,8 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         -------
         self : estimator
         """
-        start = time.perf_counter()
-        known = X.samples if isinstance(X, GraphFeatures) else None
-        encoder, samples = (X.encoder, known) if known is not None else self._encoded(X)
+        known = isinstance(X, GraphFeatures)
+        encoder, samples = (X.encoder, X.samples) if known else self._encoded(X)
         labels = self._checked_labels(y, samples.n_rows)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights is not None and weights.shape != (samples.n_rows,):
@@ -248,15 +247,14 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         has_target = np.asarray(~missing(labels).reshape(len(labels), -1).all(axis=1))[samples.rows]
         if not has_target.any():
             raise invalid("y", "have a value for some graph", f"none: all {len(labels)} are missing")
-        if known is None:
-            usable = samples if has_target.all() else samples.take(has_target)
-            features = self._features(usable, encoder)
-        else:
-            features = X if has_target.all() else X.take(np.flatnonzero(has_target))
         rows = samples.rows[has_target]
         labels, weights = compacted(labels[rows]), None if weights is None else weights[rows]
         if self._classify:
             weights = _class_weights(labels, weights, self.class_weight)
+        start = time.perf_counter()
+        given: Any = X if known else samples
+        used = given if has_target.all() else given.take(np.flatnonzero(has_target))
+        features: GraphFeatures = used if known else self._features(used, encoder)
         for name in ("neighborhood_", "calibration_", *CHOICE):
             self.__dict__.pop(name, None)  # of an earlier fit
         self.encoder_, self.errors_, self.seed_ = encoder, samples.errors, features.seed

@@ -25,18 +25,9 @@ AT_ONCE = 2_000
 class Explanation:
     """Contributions of nodes and edges, which add up to `prediction` less `reference`.
 
-    Attributes
-    ----------
-    prediction : float
-        What is explained: the number, or the probability of the class `label`.
-    reference : float
-        The same for the graph without nodes.
-    label : object
-        The class, or None for a number.
-    nodes, edges : arrays
-        Shapley values, estimated from random orders.
-    node_errors, edge_errors : arrays
-        Their standard errors.
+    `prediction` is what is explained: the number, or the probability of the class `label`. `reference` is the
+    same for the graph without nodes. `nodes` and `edges` are Shapley values, estimated from random orders,
+    and `node_errors` and `edge_errors` their standard errors.
     """
 
     prediction: float

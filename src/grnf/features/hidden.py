@@ -17,16 +17,9 @@ __all__ = ["HiddenGroup", "HiddenSums"]
 class HiddenGroup:
     """Hidden sums of the features of order k.
 
-    Parameters
-    ----------
-    k : int
-    features : array of int, shape (m,)
-        Which of the hidden draws these are.
-    sums : array, shape (n_graphs, m, Bell(k) F_h)
-        U of each partition of the k indices and each hidden channel, channels fastest: theta_0 + theta_H . U
-        is what rho_i is applied to.
-    null : array, shape (m, Bell(k) F_h)
-        The same of the null graph.
+    `features` are the numbers of the hidden draws. `sums`, of shape (n_graphs, m, Bell(k) F_h), has U of each
+    partition of the k indices and each hidden channel, channels fastest: theta_0 + theta_H . U is what rho_i
+    is applied to. `null` is the same of the null graph.
     """
 
     k: int
@@ -39,16 +32,9 @@ class HiddenGroup:
 class HiddenSums:
     """Hidden sums of some graphs at M hidden draws, as `grnf.GRNF.hidden_sums` returns them.
 
-    Parameters
-    ----------
-    groups : tuple of HiddenGroup
-        One per order, orders ascending.
-    weights : array, shape (M,)
-        p / p-bar of each hidden draw (k, theta_F).
-    scale : float
-        Standard deviation of theta_H and theta_0 under the target law P.
-    largest_weight : float
-        A bound of p / p-bar over all draws there can be, or infinite if none is known.
+    `groups` has one group per order, orders ascending. `weights` are p / p-bar of each hidden draw
+    (k, theta_F). `scale` is the standard deviation of theta_H and theta_0 under the target P.
+    `largest_weight` bounds p / p-bar over all draws there can be; it is infinite if no bound is known.
 
     Examples
     --------

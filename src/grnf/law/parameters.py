@@ -64,17 +64,9 @@ def n_head_parameters(k: int, hidden_channels: int) -> int:
 class OrderDraw:
     """The drawn features of order k, in the shapes of the paper.
 
-    Parameters
-    ----------
-    k : int
-    features : array of int, shape (m,)
-        Which of the features w_1 .. w_M these are.
-    theta : array, shape (m, n_parameters)
-        All coefficients, one row per feature. The arrays below are views of it.
-    channels, hidden_channels : int
-        F and F_h.
-    more_heads : array, shape (m, R - 1, n_head_parameters), optional
-        Further theta_H, theta_0 in addition to the one in `theta`, all on the same hidden draw theta_F.
+    `features` are the numbers of these among w_1 .. w_M. `theta` has all coefficients, one row per feature;
+    the arrays below are views of it. `channels` and `hidden_channels` are F and F_h. `more_heads`, of shape
+    (m, R - 1, n_head_parameters), are further theta_H, theta_0 on the same hidden draws theta_F.
     """
 
     k: int
@@ -133,15 +125,9 @@ class OrderDraw:
 class Draw:
     """Features w_start .. w_(start + M - 1), gathered by order. Each is a hidden draw with one head or more.
 
-    Parameters
-    ----------
-    start : int
-        Position of the first feature in the infinite sequence that a seed defines.
-    orders : array of int, shape (M,)
-        k of each feature.
-    groups : tuple of OrderDraw
-        The coefficients, one group per order that occurs, orders ascending. `OrderDraw.features` counts
-        from 0 within this draw.
+    `start` is the position of the first feature in the infinite sequence that a seed defines, and `orders`
+    has the k of each feature. `groups` has the coefficients, one group per order that occurs, orders
+    ascending. `OrderDraw.features` counts from 0 within this draw.
     """
 
     start: int

@@ -60,7 +60,7 @@ class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type
     array([0.69, 1.1 , 0.69])
     >>> lift.get_feature_names_out()
     array(['node0'], dtype=object)
-    >>> Degree(log=False).fit_transform([path]).node_attr.ravel()
+    >>> Degree(log=False).set_output(transform="pandas").fit_transform([path]).node_attr.ravel()
     array([1., 2., 1.])
     """
 
@@ -137,15 +137,6 @@ class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type
         Returns
         -------
         self : Lift
-
-        Examples
-        --------
-        >>> from grnf import GRNF
-        >>> from grnf.lifts import Degree
-        >>> from sklearn.pipeline import make_pipeline
-        >>> pipeline = make_pipeline(Degree(), GRNF(4, random_state=0)).set_output(transform="pandas")
-        >>> pipeline.fit_transform(["CCO", "CCN"]).columns[0]
-        'grnf0'
         """
         return self
 
