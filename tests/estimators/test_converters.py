@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import pickle
 from collections import Counter
 
 import numpy as np
@@ -136,18 +135,6 @@ def test_direction_is_kept():
     assert grnf.distance(both.to_directed(), both).value < 1e-12
 
 
-def test_a_graph_has_the_same_vector_in_any_company():
-    generator = np.random.default_rng(0)
-    graph = Graph(4, [(3, 2), (1, 0), (2, 0)], generator.normal(size=(4, 1)), generator.normal(size=3))
-    other = to_networkx(graph)
-    grnf = GRNF(32, random_state=0)
-    mixed = grnf.fit_transform([graph, other])
-    np.testing.assert_array_equal(grnf.transform([graph, other]), mixed)
-    np.testing.assert_array_equal(grnf.transform([graph]), mixed[:1])
-    np.testing.assert_array_equal(grnf.transform([other]), mixed[1:])
-    np.testing.assert_allclose(mixed[0], mixed[1], rtol=1e-5, atol=1e-7)
-
-
 def test_lists_of_graphs_are_not_encoded(monkeypatch):
     def refuse(*_):
         raise AssertionError("a plain graph went through the encoder")
@@ -218,18 +205,6 @@ def test_order_of_nodes_with_attributes_on_some_of_them_changes_nothing(order):
         for g in (graph, shuffled)
     )
     np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-14)
-
-
-def test_save_load_and_pickle_keep_the_encoder(tmp_path):
-    some = [labelled("CO"), labelled("CNC")]
-    grnf = GRNF(16, random_state=0, handle_missing="zero", on_error="nan").fit(some)
-    grnf.save(tmp_path / "grnf.json")
-    again = GRNF.load(tmp_path / "grnf.json")
-    assert again.get_params()["on_error"] == "nan"
-    assert repr(again.encoder_) == repr(grnf.encoder_)
-    for copy in (again, pickle.loads(pickle.dumps(grnf))):
-        np.testing.assert_array_equal(copy.transform(some), grnf.transform(some))
-        assert copy.errors_ == []
 
 
 def encoder_of(*columns):

@@ -16,8 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from grnf import GraphError, GRNFClassifier, GRNFRegressor
 from grnf.datasets import make_delaunay, make_sbm
 from grnf.estimators import model_file
-from grnf.estimators.forest_arrays import ForestArrays
-from grnf.estimators.model_file import load_models, save_models
+from grnf.estimators.model_file import ForestArrays, load_models, save_models
 from grnf.io import RawGraph
 from grnf.lifts import Degree
 

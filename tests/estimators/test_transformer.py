@@ -123,7 +123,7 @@ def test_distance_with_error_bars():
         4 * ShiftedPoisson(0.5).mass({1, 2})
     )
     weighted = GRNF(64, proposal=ParameterLaw({1: 0.5, 2: 0.5}, Gaussian(1.1))).fit([cycle(3)])
-    with pytest.raises(ValueError, match="method='clt'"):
+    with pytest.raises(ValueError, match="method must be 'clt'"):
         weighted.distance(cycle(3), cycle(4)).interval()
 
 
@@ -137,7 +137,7 @@ def test_distance_with_error_bars():
         {"n_components": np.int64(7), "orders": ShiftedPoisson(0.1), "proposal": {1: 0.5, 2: 0.5}},
         {"orders": ParameterLaw({1: 1.0}, Gaussian(2.0))},
         {"proposal": ShiftedPoisson(0.5).restricted_to({1, 2})},
-        {"heads": 3, "stratified": True},
+        {"heads": 3, "stratified": True, "handle_missing": "zero", "on_error": "nan"},
         {"proposal": ParameterLaw({1: 0.5, 2: 0.5}, ScaleMixture({1.0: 0.5, 1.5: 0.5}), stratified=True)},
     ],
 )

@@ -364,17 +364,6 @@ def test_numbers_do_not_label_unless_asked():
     assert label_classes(graph, 1, columns="all") == [0, 1]
 
 
-def test_policies_of_encode():
-    path = nx.path_graph(2)
-    nx.set_node_attributes(path, {0: "a", 1: "b"}, "kind")
-    other = nx.path_graph(2)
-    nx.set_node_attributes(other, {0: "a", 1: "c"}, "kind")
-    with pytest.raises(GraphError, match="handle_unknown='ignore'"):
-        Encode().fit([path]).transform([other])
-    lifted = Encode(handle_unknown="ignore").fit([path]).transform([other])
-    np.testing.assert_array_equal(lifted.node_attr, [[1, 0], [0, 0]])
-
-
 def test_triangles_of_large_graphs_are_counted_from_the_least_degrees(monkeypatch):
     """As the dense product gives them; and a hub of 10^5 edges takes neither its pairs in memory nor time."""
     graphs = [

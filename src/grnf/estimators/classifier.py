@@ -6,13 +6,14 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, cached_property, partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -33,10 +34,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from grnf._utils.random import draw_seed
-from grnf._utils.rules import checked
+from grnf._utils.rules import Int, Real, checked
 from grnf._utils.running import blas_threads, n_workers
 from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
 from grnf.errors import GraphError, GrnfWarning, invalid
+from grnf.estimators.explain import Explanation, explanation
 from grnf.estimators.histograms import LabelSets
 from grnf.estimators.kernel_model import (
     KERNEL_MEMORY,
@@ -48,21 +50,24 @@ from grnf.estimators.kernel_model import (
     missing,
 )
 from grnf.estimators.model_file import CLASSES, MODELS, load_models, save_models
-from grnf.estimators.transformer import GRNF, with_index
+from grnf.estimators.transformer import GRNF, GraphsToVectors
 from grnf.estimators.uncertainty import (
-    Calibrated,
+    Calibration,
     Neighborhood,
-    checked_confidence,
+    OneTarget,
     decision_values,
+    held_out_models,
     with_selected,
 )
 from grnf.estimators.views import FeatureViews, lifted_views, model_views
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
+from grnf.io.objects import iter_raw
 from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
 
 __all__ = ["GRNFClassifier", "GRNFRegressor", "GraphFeatures", "fitted_estimator", "kernel_input"]
 
+CONFIDENCE = Real(1)
 FEATURES, FEATURES_OF_LIFTS = 512, 1024
 """Length of the vectors in each view: of the default views, and of views by given lifts."""
 
@@ -147,7 +152,8 @@ def kernel_input(views: FeatureViews, vectors: FloatArray, batch: GraphBatch, ex
     return KernelInput(vectors, views.views_["labels"].sets(batch)) if exact else vectors
 
 
-class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class GraphModel(GraphsToVectors):
     """What the classifier and the regressor share.
 
     Examples
@@ -176,52 +182,45 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
     >>> low, high = regressor.predict_interval(["CCCCCCO"])[0]
     >>> bool(low < 7 < high)
     True
+    >>> near, far = regressor.applicability(["CCCO", "ClC(Br)(I)F"])  # far from the training graphs
+    >>> bool(near > 0.2 > far)
+    True
+    >>> found = regressor.explain("CCCO")
+    >>> len(found.nodes), len(found.edges)
+    (4, 3)
+    >>> total = found.nodes.sum() + found.edges.sum()
+    >>> print(f"{abs(total - (found.prediction - found.reference)):.4f}")
+    0.0000
+    >>> regressor.fit_transform(smiles, lengths).shape
+    (24, 115)
+    >>> two = GRNFRegressor(32, random_state=0).fit(smiles, [[length, -length] for length in lengths])
+    >>> [one.predict(["CCO"]).shape for one in two.single_targets()]
+    [(1,), (1,)]
     """
 
-    encoder_: AttributeEncoder
-    errors_: list[tuple[int, str]]
     _classify = False
+    _scoring: ClassVar[Any] = "r2"
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        lifts: Any = "auto",
-        orders: Any = (2 / 3, 1 / 3),
-        grnf_params: Mapping[str, Any] | None = None,
-        estimator: Any = "auto",
-        C: Any = None,
-        gamma: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        handle_unknown: HandleUnknown | None = None,
-        handle_missing: HandleMissing = "error",
-        on_error: OnError = "raise",
-        memory: Any = None,
-        class_weight: Any = None,
-        kernel_memory: float = KERNEL_MEMORY,
-    ) -> None:
-        self.n_components = n_components
-        self.lifts = lifts
-        self.orders = orders
-        self.grnf_params = grnf_params
-        self.estimator = estimator
-        self.C = C
-        self.gamma = gamma
-        self.cv = cv
-        self.scoring = scoring
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.handle_unknown = handle_unknown
-        self.handle_missing = handle_missing
-        self.on_error = on_error
-        self.memory = memory
-        self.class_weight = class_weight
-        self.kernel_memory = kernel_memory
+    n_components: int | None = None
+    _: KW_ONLY
+    lifts: Any = "auto"
+    orders: Any = (2 / 3, 1 / 3)
+    grnf_params: Mapping[str, Any] | None = None
+    estimator: Any = "auto"
+    C: Any = None
+    gamma: Any = None
+    cv: Any = None
+    scoring: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    handle_unknown: HandleUnknown | None = None
+    handle_missing: HandleMissing = "error"
+    on_error: OnError = "raise"
+    memory: Any = None
+    class_weight: Any = None
+    kernel_memory: float = KERNEL_MEMORY
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Learn from graphs and their labels.
 
         Parameters
@@ -347,24 +346,11 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         values: npt.NDArray[Any] = self._predictions(X, "predict")
         return values
 
-    def transform(self, X: Any) -> FloatArray:
-        """Return the vectors of all views side by side, NaN for graphs that cannot be used.
-
-        By default these are the map, the counts, and the labels as vectors (`n_components` columns), which
-        other estimators are given. The kernel model compares labels exactly.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-
-        Returns
-        -------
-        array, shape (n_graphs, n_columns)
-        """
-        return with_index(self, self.embed(X))
-
     def embed(self, X: Any, *, on_error: OnError | None = None) -> Collection:
-        """Return the vectors of `transform` with a report: which graphs cannot be used, and why.
+        """Return the vectors of all views side by side, and which graphs cannot be used, and why.
+
+        By default the views are the map, the counts, and the labels as vectors (`n_components` columns),
+        which other estimators are given. The kernel model compares labels exactly.
 
         Parameters
         ----------
@@ -380,20 +366,128 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         samples = encode(X, self.encoder_, self.on_error if on_error is None else on_error)
         return self._embedded(samples, list(self._widths))
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """Return names for the columns of `transform`: the name of the view, and a number.
+    def _column_counts(self) -> dict[str, int]:
+        return self._widths
+
+    def applicability(self, X: Any) -> FloatArray:
+        """Return p-values: the share of training graphs that are at least as far from the training graphs.
+
+        The distance is the mean to the five nearest training graphs in the space of `JointFeatures`. If new
+        graphs come from the distribution of the training graphs, a p-value is at most u with a probability of
+        about u. A prediction with a small p-value is an extrapolation. NaN for graphs that cannot be used.
 
         Parameters
         ----------
-        input_features : ignored
+        X : collection of graphs, as in `fit`
 
         Returns
         -------
-        array of str, shape (n_columns,)
+        array, shape (n_graphs,)
+        """
+        near, _ = self._calibrated()
+        values: FloatArray = self._for_good(X, lambda _, batch: near.pvalues(near.around(batch)[0]))
+        return values
+
+    def single_targets(self) -> list[Self]:
+        """Return a model for each target, all with the same features.
+
+        Returns
+        -------
+        list of models
+            Copies that predict a single target, or the model itself if it has one.
+        """
+        if not isinstance(self._calibrated()[1], list):
+            return [self]
+        models = []
+        for estimator, calibration in self._answers():
+            model = copy(self)
+            model.estimator_, model.calibration_ = estimator, calibration
+            if hasattr(estimator, "classes_"):
+                model.classes_ = estimator.classes_
+            models.append(model)
+        return models
+
+    def explain(
+        self, graph: Any, *, label: Any = None, n_orders: int = 8, random_state: Any = 0
+    ) -> Explanation:
+        """Return what each node and edge adds to the prediction for a graph.
+
+        The contributions are Shapley values: nodes and edges join in a random order, and each adds the
+        change of the prediction when it joins, on average over orders. They add up to the prediction for the
+        graph less that for the graph without nodes. Sampled orders are used, each with its reverse, so the
+        sum is exact and the single values have standard errors. Parts of a graph may be unlike all training
+        graphs, so the values describe the model, not a cause.
+
+        Parameters
+        ----------
+        graph : graph of any kind
+        label : optional
+            The class whose probability is explained. By default the predicted one.
+        n_orders : int, default=8
+            Pairs of random orders. Each takes 2 (nodes + edges) predictions.
+        random_state : int, numpy Generator or RandomState, optional
+
+        Returns
+        -------
+        Explanation
+            `nodes`, `edges`, their standard errors, `prediction` and `reference`.
         """
         check_is_fitted(self)
-        names = [f"{name}{i}" for name, width in self._widths.items() for i in range(width)]
-        return np.array(names, dtype=object)
+        n_orders, seed = checked(n_orders, "n_orders", Int(1)), draw_seed(random_state)
+        raw = next(iter(iter_raw([graph])))
+        classes = getattr(self, "classes_", None)
+        encoder = self.encoder_
+
+        def inputs(graphs: list[Any]) -> Any:
+            return self._inputs(encode(graphs, encoder).batch)
+
+        prediction = self.estimator_.predict(inputs([raw]))
+        if prediction.ndim == 2:
+            raise GraphError(
+                "a model of several targets has no single prediction to explain",
+                cure="Explain the predictions of single_targets()",
+            )
+        if classes is None:
+            return explanation(lambda g: self.estimator_.predict(inputs(g)), raw, None, n_orders, seed)
+        label = prediction[0] if label is None else label
+        if label not in classes:
+            raise invalid("label", f"be one of {classes.tolist()}", repr(label))
+        column = classes.tolist().index(label)
+        return explanation(
+            lambda g: self.estimator_.predict_proba(inputs(g))[:, column], raw, label, n_orders, seed
+        )
+
+    def _calibrated(self) -> tuple[Neighborhood, Any]:
+        """Return the training graphs as vectors, and the calibration. The first call computes them.
+
+        Several targets have a list of calibrations.
+        """
+        if not hasattr(self, "calibration_"):
+            features, y = self._training
+            near = features.neighborhood
+            held_out = held_out_models(self.estimator_, features.inputs, y, self.seed_)
+            classes = getattr(self.estimator_, "classes_", None)
+            if y.ndim == 1:
+                self.calibration_: Any = Calibration(held_out, y, classes, near)
+            else:
+                self.calibration_ = [
+                    Calibration(
+                        [part._replace(estimator=OneTarget(part.estimator, target)) for part in held_out],
+                        column,
+                        None if classes is None else classes[target],
+                        near,
+                    )
+                    for target, column in enumerate(y.T)
+                ]
+            self.neighborhood_ = near
+        return self.neighborhood_, self.calibration_
+
+    def _answers(self) -> list[tuple[Any, Calibration]]:
+        """Return the estimator and the calibration of each target."""
+        calibration = self._calibrated()[1]
+        if not isinstance(calibration, list):
+            return [(self.estimator_, calibration)]
+        return [(OneTarget(self.estimator_, target), own) for target, own in enumerate(calibration)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `load` reads: a zip of JSON and arrays, without pickle.
@@ -442,6 +536,19 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         vectors = np.hstack(list(self.views_.transform_views(batch, self._names).values()))
         return kernel_input(self.views_, vectors, batch, self._exact)
 
+    def _usable(
+        self, X: Any, on_error: OnError
+    ) -> tuple[Any, GraphBatch, IntArray, list[tuple[int, str]], int]:
+        """Return inputs of the estimator and batch of the good graphs, their rows, errors, and all rows."""
+        samples = encode(X, self.encoder_, on_error)
+        embedding = self._embedded(samples, self._names)
+        good = np.isfinite(embedding.vectors).all(axis=1)
+        rows, batch = embedding.rows[good], samples.batch
+        if len(batch) > len(rows):  # some failed in the views only
+            batch = batch.take(np.flatnonzero(np.isin(samples.rows, rows)))
+        inputs = kernel_input(self.views_, embedding.vectors[good], batch, self._exact) if len(rows) else None
+        return inputs, batch, rows, embedding.errors, samples.n_rows
+
     def _predictions(self, X: Any, method: str) -> Any:
         """Call the estimator for the good graphs, and return NaN (None for names) for bad ones."""
         return self._for_good(X, lambda inputs, _: getattr(self.estimator_, method)(inputs))
@@ -451,18 +558,12 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         check_is_fitted(self)
         if isinstance(X, GraphFeatures):
             return function(X.inputs, X.samples.batch)
-        samples = encode(X, self.encoder_, self.on_error)
-        embedding = self._embedded(samples, self._names)
-        good = np.asarray(np.isfinite(embedding.vectors).all(axis=1))
-        if not good.any():
-            reason = embedding.errors[0][1]
-            raise GraphError(f"none of the {len(good)} graphs can be used. Row 0: {reason}")
-        batch = samples.batch
-        if len(batch) > good.sum():  # some failed in the views only
-            batch = batch.take(np.flatnonzero(good[samples.rows]))
+        inputs, batch, rows, errors, n_rows = self._usable(X, self.on_error)
+        if not len(rows):
+            raise GraphError(f"none of the {n_rows} graphs can be used. Row 0: {errors[0][1]}")
         with blas_threads(n_workers(self.n_jobs)):
-            inputs = kernel_input(self.views_, embedding.vectors[good], batch, self._exact)
             values = function(inputs, batch)
+        good = np.isin(np.arange(n_rows), rows)
         parts = [
             _with_gaps(np.asarray(part), good) for part in (values if isinstance(values, list) else [values])
         ]
@@ -478,8 +579,21 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
             raise invalid("y", requirement, f"shape {labels.shape}")
         return labels
 
-    def _scored(self, X: Any, y: Any, sample_weight: Any, scoring: Any) -> float:
-        """Return the mean score over targets, without bad graphs and missing entries."""
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the score of predictions: R2 for numbers, for classes what `scoring` names (None: accuracy).
+
+        Graphs that cannot be used and missing targets are left out. Several targets have equal weight.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        y : array-like, as in `fit`
+        sample_weight : array-like, shape (n_graphs,), optional
+
+        Returns
+        -------
+        float
+        """
         y = self._checked_labels(y, len(y))
         made = cache(lambda method: getattr(self, method)(X))
 
@@ -499,14 +613,13 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
             rows = np.flatnonzero(~missing(column) & ~missing(methods["predict"]()))
             weights = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[rows]}
             if len(rows):
-                scores.append(predictions.score(scoring, rows, compacted(column[rows]), **weights))
+                scores.append(predictions.score(self._scoring, rows, compacted(column[rows]), **weights))
         if not scores:
             raise GraphError("none of the graphs can be used and has a target, so there is no score")
         return float(np.mean(scores))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
 
@@ -523,7 +636,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     Parameters
     ----------
     n_components : int, optional
-        Length of the vectors of each view; None: 512 by default, 1024 with other lifts.
+        Length of the vectors of each view. None: 512 by default, 1024 with other lifts.
     lifts : "auto", None, lift, list of lifts, or dict from names to lists, default="auto"
         The views of a graph. "auto": as above. A list of lifts, and each list in a dict, is a view by a GRNF
         map of the lifted graph; all views have equal weight in the kernel. None: the graph without lifts.
@@ -566,7 +679,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     class_weight : dict, "balanced" or list, optional
         Weights of classes, as in scikit-learn, in training; a list has one entry for each of several targets.
     kernel_memory : float, default=2e9
-        Bytes for the kernel matrix of all graphs; the default has room for 14,142 graphs.
+        Bytes for the kernel matrix of all graphs. The default has room for 14,142 graphs.
 
     Attributes
     ----------
@@ -575,7 +688,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         The chosen settings and their score on held-out graphs, as in `GridSearchCV`; absent if the estimator
         chooses nothing.
     cv_results_ : dict
-        All scores, as in `GridSearchCV`; empty if the estimator chooses nothing.
+        All scores, as in `GridSearchCV`. Empty if the estimator chooses nothing.
     views_ : grnf.estimators.FeatureViews
         The fitted views.
     estimator_ : estimator
@@ -601,25 +714,13 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     _classify = True
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the score that `scoring` names; None is accuracy.
+    score = GraphModel.score
 
-        Graphs that cannot be used and missing targets are left out. Several targets have equal weight.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-        y : array-like, as in `fit`
-        sample_weight : array-like, shape (n_graphs,), optional
-
-        Returns
-        -------
-        float
-        """
+    @property
+    def _scoring(self) -> Any:
         several = isinstance(self.classes_, list)
         many = max(map(len, self.classes_)) > 2 if several else len(self.classes_) > 2
-        scoring = "roc_auc_ovr" if many and self.scoring == "roc_auc" else self.scoring or "accuracy"
-        return self._scored(X, y, sample_weight, scoring)
+        return "roc_auc_ovr" if many and self.scoring == "roc_auc" else self.scoring or "accuracy"
 
     @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
@@ -686,7 +787,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
             Which classes are in the set, in the order of `classes_`; NaN for graphs that cannot be used.
             Several targets have an array each, in a list.
         """
-        confidence, answers = checked_confidence(confidence), self._answers()
+        confidence, answers = checked(confidence, "confidence", CONFIDENCE), self._answers()
 
         def sets(inputs: Any, _: GraphBatch) -> Any:
             found = [
@@ -750,7 +851,8 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
             Lower and upper ends; infinite if there are too few training graphs for the confidence, NaN for
             graphs that cannot be used. Several targets: shape (n_graphs, n_targets, 2).
         """
-        confidence, near, answers = checked_confidence(confidence), self._calibrated()[0], self._answers()
+        confidence = checked(confidence, "confidence", CONFIDENCE)
+        near, answers = self._calibrated()[0], self._answers()
 
         def intervals(inputs: Any, batch: GraphBatch) -> Any:
             places, found = near.around(batch)[1], []
@@ -761,20 +863,7 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
 
         return np.asarray(self._for_good(X, intervals))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R2, without graphs that cannot be used and missing targets; the mean of several targets.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-        y : array-like, as in `fit`
-        sample_weight : array-like, shape (n_graphs,), optional
-
-        Returns
-        -------
-        float
-        """
-        return self._scored(X, y, sample_weight, "r2")
+    score = GraphModel.score
 
     def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
         labels = super()._checked_labels(y, count).astype(np.float64)

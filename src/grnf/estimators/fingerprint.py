@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -20,12 +21,11 @@ from grnf._utils.hashing import GOLDEN, mix
 from grnf._utils.jit import exact, inlined
 from grnf._utils.random import SEED_RULES
 from grnf._utils.rules import Bool, Int, OneOf, Table
-from grnf.collection import Collection
-from grnf.estimators.histograms import LabelColumns, label_pairs, wl_labels
+from grnf.estimators.histograms import LabelColumns, label_columns, label_pairs, wl_labels
 from grnf.estimators.transformer import GRNF, GraphTransformer, Settings
 from grnf.graphs import GraphBatch
 from grnf.lifts.base import pieces
-from grnf.typing import BoolArray, FloatArray, HandleMissing, HandleUnknown, IntArray, Keys, OnError
+from grnf.typing import BoolArray, FloatArray, IntArray, Keys
 
 __all__ = ["Axes", "JointFeatures", "WLFingerprint"]
 
@@ -46,6 +46,7 @@ NOISE = 1e-10
 """Axes whose variance is below this share of the mean square length hold rounding errors only."""
 
 
+@dataclass(eq=False, repr=False)
 class WLFingerprint(GraphTransformer):
     """Hashed Weisfeiler-Lehman labels: unit vectors whose products estimate the share of labels in common.
 
@@ -93,39 +94,18 @@ class WLFingerprint(GraphTransformer):
         "counts": [Bool()],
     }
 
-    def __init__(
-        self,
-        n_components: int = 512,
-        *,
-        depth: int = 3,
-        fine_depth: int = 0,
-        counts: bool = True,
-        handle_unknown: HandleUnknown = "open",
-        handle_missing: HandleMissing = "error",
-        on_error: OnError = "raise",
-    ) -> None:
-        self.n_components = n_components
-        self.depth = depth
-        self.fine_depth = fine_depth
-        self.counts = counts
-        self.handle_unknown = handle_unknown
-        self.handle_missing = handle_missing
-        self.on_error = on_error
+    n_components: int = 512
+    _: KW_ONLY
+    depth: int = 3
+    fine_depth: int = 0
+    counts: bool = True
 
-    def _fit(
-        self,
-        settings: Settings,
-        fitted: Settings,
-        samples: Collection | None,
-        y: Any,  # noqa: ARG002
-    ) -> None:
+    def _fit(self, settings: Settings, fitted: Settings, samples: Any, y: Any) -> None:  # noqa: ARG002
         if samples is None:
             self._columns = [LabelColumns(*map(tuple, columns)) for columns in fitted["columns"]]
         else:
-            batch = samples.batch
-            nodes = LabelColumns.of(batch.node_attr, batch.node_codes)
-            edges = LabelColumns.of(batch.edge_attr, batch.edge_codes)
-            self._columns = [nodes, edges, nodes.coarse(batch.node_codes), edges.coarse(batch.edge_codes)]
+            fine, coarse = label_columns(samples.batch)
+            self._columns = [*fine, *coarse]
         self.n_components_ = settings["n_components"]
         self._embedder = self._hashed
 
@@ -217,6 +197,7 @@ def _add_signs(ptr: IntArray, keys: Keys, kept: BoolArray, out: FloatArray) -> N
             out[graph, column] = out[graph, column] / length
 
 
+@dataclass(eq=False, repr=False)
 class JointFeatures(GraphTransformer):
     """Vectors in which near means alike: hashed Weisfeiler-Lehman labels next to whitened GRNF.
 
@@ -267,30 +248,12 @@ class JointFeatures(GraphTransformer):
         "n_jobs": [Int(1), Int(high=-1), OneOf(None)],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = 192,
-        *,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        handle_unknown: HandleUnknown = "open",
-        handle_missing: HandleMissing = "error",
-        on_error: OnError = "raise",
-    ) -> None:
-        self.n_components = n_components
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.handle_unknown = handle_unknown
-        self.handle_missing = handle_missing
-        self.on_error = on_error
+    n_components: int | None = 192
+    _: KW_ONLY
+    random_state: Any = None
+    n_jobs: int | None = None
 
-    def _fit(
-        self,
-        settings: Settings,
-        fitted: Settings,
-        samples: Collection | None,
-        y: Any,  # noqa: ARG002
-    ) -> None:
+    def _fit(self, settings: Settings, fitted: Settings, samples: Any, y: Any) -> None:  # noqa: ARG002
         count = settings["n_components"]
         is_open = count is None
         open_labels = WLFingerprint(OPEN_LABELS, depth=2, fine_depth=2, counts=False)

@@ -31,6 +31,7 @@ __all__ = [
     "LabelSets",
     "SetsKernel",
     "WLLabels",
+    "label_columns",
     "label_pairs",
     "structure_free",
     "wl_labels",
@@ -157,10 +158,7 @@ class WLLabels(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: GraphBatch, y: Any = None) -> Self:  # noqa: ARG002
         """Learn which columns the labels start from."""
-        nodes = LabelColumns.of(X.node_attr, X.node_codes)
-        edges = LabelColumns.of(X.edge_attr, X.edge_codes)
-        self.fine_ = [nodes, edges]
-        self.coarse_ = [nodes.coarse(X.node_codes), edges.coarse(X.edge_codes)]
+        self.fine_, self.coarse_ = label_columns(X)
         return self
 
     def transform(self, X: GraphBatch) -> FloatArray:
@@ -226,6 +224,13 @@ class LabelColumns(NamedTuple):
         """Return one hash per node or edge."""
         chosen = Codes(codes.values[:, list(self.codes)], codes.keys)
         return hashed_rows(values[:, list(self.numbers)], chosen)
+
+
+def label_columns(batch: GraphBatch) -> tuple[list[LabelColumns], list[LabelColumns]]:
+    """Return the columns that fine and coarse labels of nodes and edges start from."""
+    sides = ((batch.node_attr, batch.node_codes), (batch.edge_attr, batch.edge_codes))
+    fine = [LabelColumns.of(values, codes) for values, codes in sides]
+    return fine, [columns.coarse(codes) for columns, (_, codes) in zip(fine, sides, strict=True)]
 
 
 class SetsKernel:

@@ -15,9 +15,10 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -106,35 +107,23 @@ class Targets(NamedTuple):
             yield rows, values[rows]
 
 
+@dataclass(eq=False, repr=False)
 class _KernelModel(BaseEstimator):  # type: ignore[misc]
     """What classification and regression share."""
 
-    _solver: Callable[[bool], Any]
-    _columns: Callable[[Targets], tuple[FloatArray, IntArray]]
-    _score: Callable[[FloatArray, Any, int], float]
-    widths_: list[int]
+    _score: ClassVar[Any]
+    widths_: list[int] = field(init=False)
     """Columns of the output for each target."""
 
-    def __init__(
-        self,
-        views: Sequence[int] | None = None,
-        *,
-        wl_weight: Any = None,
-        gamma: Any = None,
-        C: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        random_state: Any = None,
-        kernel_memory: float = KERNEL_MEMORY,
-    ) -> None:
-        self.views = views
-        self.wl_weight = wl_weight
-        self.gamma = gamma
-        self.C = C
-        self.cv = cv
-        self.scoring = scoring
-        self.random_state = random_state
-        self.kernel_memory = kernel_memory
+    views: Sequence[int] | None = None
+    _: KW_ONLY
+    wl_weight: Any = None
+    gamma: Any = None
+    C: Any = None
+    cv: Any = None
+    scoring: Any = None
+    random_state: Any = None
+    kernel_memory: float = KERNEL_MEMORY
 
     def _fit(self, X: KernelInput | FloatArray, y: Targets) -> list[tuple[FloatArray, Targets]]:
         """Choose and fit. Return outputs and targets of the samples that were held out for the choice."""
@@ -171,6 +160,13 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         if not np.array_equal(self.support_, kept):  # support vectors are sorted by class
             self.distances_ = self.distances_.restricted(self.solution_.support)
         return held_out
+
+    def _solver(self, exact: bool) -> Callable[[FloatArray, Targets, float], Any]:  # noqa: ARG002
+        return self._ridge
+
+    def _columns(self, y: Targets) -> tuple[FloatArray, IntArray]:
+        """Return what ridge regression solves for, and the target of each column."""
+        return y.values, np.arange(y.values.shape[1])
 
     def _mean_score(self, output: FloatArray, y: Targets) -> float:
         """Return the mean score over the targets that have values."""
@@ -415,12 +411,6 @@ class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
         """Return the estimate for each sample, one column per target if there are several."""
         values = self._output(X) * self.y_scale_ + self.y_mean_
         return values if self._several else values[:, 0]
-
-    def _solver(self, exact: bool) -> Callable[[FloatArray, Targets, float], Any]:  # noqa: ARG002
-        return self._ridge
-
-    def _columns(self, y: Targets) -> tuple[FloatArray, IntArray]:
-        return y.values, np.arange(y.values.shape[1])
 
     def _score(self, output: FloatArray, y: Any, target: int) -> float:
         if self.scoring is None:

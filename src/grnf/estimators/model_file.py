@@ -28,14 +28,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelBinarizer, StandardScaler
 
+from grnf._utils.arrays import offsets
 from grnf._utils.files import atomic_write, write_array
 from grnf._utils.rules import Instance, Int, OneOf, checked
 from grnf._utils.saved import BOOL, DAMAGE, OBJECT, TEXT, damaged, parse_json, validate
 from grnf._version import __version__
 from grnf.collection import NAN_ON_ERROR
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.estimators.fingerprint import Axes, JointFeatures
-from grnf.estimators.forest_arrays import ForestArrays
 from grnf.estimators.histograms import SetsKernel
 from grnf.estimators.kernel_model import Distances, KernelClassifier, KernelRegressor, _Ridge, _SupportVectors
 from grnf.estimators.transformer import GRNF, UNUSABLE
@@ -43,8 +43,74 @@ from grnf.estimators.uncertainty import Calibration, Neighborhood, decision_valu
 from grnf.estimators.views import FeatureViews
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import bare_batch
+from grnf.typing import FloatArray, IntArray
 
-__all__ = ["MODELS", "load_models", "save_models"]
+__all__ = ["MODELS", "ForestArrays", "load_models", "save_models"]
+
+
+class ForestArrays:
+    """The nodes of all trees of a fitted forest of scikit-learn, one after the other.
+
+    The next node in a tree is `left` if x[feature] <= threshold, otherwise `right`. Leaves have -1.
+    `values` has the mean target of each node, or the shares of `classes_`.
+    """
+
+    def __init__(self, forest: Any) -> None:
+        trees = [tree.tree_ for tree in forest.estimators_]
+        self.first = offsets([tree.node_count for tree in trees])
+        self.left, self.right, self.feature, self.threshold = (
+            np.concatenate([getattr(tree, name) for tree in trees])
+            for name in ("children_left", "children_right", "feature", "threshold")
+        )
+        self.values = np.concatenate([tree.value[:, 0, :] for tree in trees])
+        self.n_features = forest.n_features_in_
+        if hasattr(forest, "classes_"):
+            self.classes_ = forest.classes_
+
+    def check(self) -> None:
+        """Refuse arrays of a file that do not fit together. Every step of a tree must lead further."""
+        count = len(self.left)
+        sizes = {len(values) for values in (self.right, self.feature, self.threshold, self.values)}
+        kinds = {array.dtype.kind for array in (self.first, self.left, self.right, self.feature)}
+        if sizes != {count} or kinds != {"i"} or self.values.ndim != 2 or self.first.ndim != 1:
+            raise ValueError("the trees do not fit together")
+        if self.first[0] != 0 or self.first[-1] != count or (np.diff(self.first) < 1).any():
+            raise ValueError("the trees do not fit together")
+        place = np.arange(count) - np.repeat(self.first[:-1], np.diff(self.first))
+        size = np.repeat(np.diff(self.first), np.diff(self.first))
+        inner = self.left >= 0
+        for child in (self.left, self.right):
+            if (inner & ((child <= place) | (child >= size))).any():
+                raise ValueError("a branch of a tree leads nowhere")
+        if (inner & ((self.feature < 0) | (self.feature >= self.n_features))).any():
+            raise ValueError("a tree uses an unknown feature")
+        if hasattr(self, "classes_") and self.values.shape[1] != len(self.classes_):
+            raise ValueError("the trees do not fit to the classes")
+
+    def _mean(self, X: FloatArray) -> FloatArray:
+        """Return the mean over trees of the values in the leaves of each row."""
+        X = np.asarray(X, dtype=np.float32)
+        if X.shape[1] != self.n_features:
+            raise invalid("X", f"have {self.n_features} columns", str(X.shape[1]))
+        total, rows = np.zeros((len(X), self.values.shape[1])), np.arange(len(X))
+        for start in self.first[:-1]:
+            node: IntArray = np.full(len(X), start)
+            while (inner := self.left[node] >= 0).any():
+                goes_left = X[rows, self.feature[node]] <= self.threshold[node]
+                node = np.where(inner, start + np.where(goes_left, self.left[node], self.right[node]), node)
+            total += self.values[node]
+        return total / (len(self.first) - 1)
+
+    def predict(self, X: FloatArray) -> Any:
+        """Return the class or the number of each row."""
+        found = self._mean(X)
+        return self.classes_[found.argmax(axis=1)] if hasattr(self, "classes_") else found[:, 0]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "predict_proba" and "classes_" in self.__dict__:
+            return self._mean
+        raise AttributeError(name)
+
 
 FORMAT, VERSION, HEAD = "grnf-model", 1, "model.json"
 LARGEST_HEAD, MOST_ARRAYS, LONGEST_HEADER = 64_000_000, 10_000, 10_000

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,15 +24,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.rules import Int, OneOf, Real, Table, checked
 from grnf._utils.running import no_progress, progress
-from grnf.activations import Activation
 from grnf.collection import Collection
 from grnf.engine import Schedule
 from grnf.errors import invalid
 from grnf.estimators.transformer import FeatureTransformer, Settings, schedule_of
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
-from grnf.law.parameters import Law
-from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
+from grnf.typing import FloatArray, IntArray
 
 __all__ = ["ReweightedGRNF", "aligned_weights", "sparse_weights", "target_matrix"]
 
@@ -40,6 +38,7 @@ __all__ = ["ReweightedGRNF", "aligned_weights", "sparse_weights", "target_matrix
 TASK = OneOf("auto", "classification", "regression")
 
 
+@dataclass(eq=False, repr=False)
 class ReweightedGRNF(FeatureTransformer):
     """Graph Random Neural Features with P fitted to labels: z(g) = [sqrt(p_m) psi(g; w_m)].
 
@@ -105,9 +104,6 @@ class ReweightedGRNF(FeatureTransformer):
     ((60, 16), 1.0)
     """
 
-    chosen_: Any
-    weights_: FloatArray
-
     _rules: ClassVar[Table] = {
         **FeatureTransformer._rules,
         "n_components": [Int(1)],
@@ -116,50 +112,11 @@ class ReweightedGRNF(FeatureTransformer):
         "task": [TASK],
     }
 
-    def __init__(
-        self,
-        n_components: int = 128,
-        *,
-        n_candidates: int = 8192,
-        radius: float | None = None,
-        task: Literal["auto", "classification", "regression"] = "auto",
-        orders: Law = (2 / 3, 1 / 3),
-        stratified: bool = False,
-        hidden_channels: int = 4,
-        hidden_activation: str | Activation = "relu",
-        activation: str | Activation = "tanh",
-        basis: str = "indicator",
-        adjacency_channel: bool = True,
-        normalize: bool = True,
-        center: bool = True,
-        dtype: str = "float32",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        handle_unknown: HandleUnknown = "open",
-        handle_missing: HandleMissing = "error",
-        on_error: OnError = "raise",
-        max_memory: int | str = "1GB",
-    ) -> None:
-        self.n_components = n_components
-        self.n_candidates = n_candidates
-        self.radius = radius
-        self.task = task
-        self.orders = orders
-        self.stratified = stratified
-        self.hidden_channels = hidden_channels
-        self.hidden_activation = hidden_activation
-        self.activation = activation
-        self.basis = basis
-        self.adjacency_channel = adjacency_channel
-        self.normalize = normalize
-        self.center = center
-        self.dtype = dtype
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.handle_unknown = handle_unknown
-        self.handle_missing = handle_missing
-        self.on_error = on_error
-        self.max_memory = max_memory
+    n_components: int = 128
+    _: KW_ONLY
+    n_candidates: int = 8192
+    radius: float | None = None
+    task: Literal["auto", "classification", "regression"] = "auto"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -244,12 +201,6 @@ def _scores(
 
 def aligned_weights(scores: npt.ArrayLike, radius: float) -> FloatArray:
     """Return the weights q of largest alignment within a chi-square ball around the uniform distribution.
-
-    Parameters
-    ----------
-    scores : array-like, shape (M,)
-    radius : float
-        rho > 0.
 
     Examples
     --------

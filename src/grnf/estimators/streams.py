@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,7 +54,11 @@ def embed_stream(
     """
     policy = transformer.on_error if on_error is None else on_error
     for graphs in _blocks(X, checked(block_size, "block_size", Int(1))):
-        names, y, columns = _metadata(graphs)
+        if isinstance(graphs, RawBatch):
+            names, y, columns = graphs.graph_ids, graphs.y, graphs.graph_columns
+        else:
+            names, y = ([getattr(graph, name, None) for graph in graphs] for name in ("graph_id", "y"))
+            columns = columns_of_graphs(graphs)
         ids = [str(start + place if name is None else name) for place, name in enumerate(names)]
         embedding = transformer.embed(graphs, on_error="nan" if policy == "raise" else policy, **policies)
         bad = [BadGraph(ids[place], start + place, reason) for place, reason in embedding.errors]
@@ -84,16 +88,6 @@ def _blocks(X: Iterable[Any], block_size: int) -> Iterator[RawBatch | list[Any]]
             waiting = []
     if waiting:
         yield waiting
-
-
-def _metadata(
-    graphs: RawBatch | list[Any],
-) -> tuple[Sequence[str | None], Sequence[Any], Mapping[str, Sequence[Any]]]:
-    """Return ids, labels and further columns of graphs."""
-    if isinstance(graphs, RawBatch):
-        return graphs.graph_ids, graphs.y, graphs.graph_columns
-    ids, y = ([getattr(graph, name, None) for graph in graphs] for name in ("graph_id", "y"))
-    return ids, y, columns_of_graphs(graphs)
 
 
 def fit_stream(transformer: GRNF, X: Iterable[Any], *, on_error: OnError | None = None) -> GRNF:

@@ -10,26 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.arrays import conformal_pvalues
-from grnf._utils.random import draw_seed
-from grnf._utils.rules import Int, Real, checked
-from grnf.collection import Collection, encode
-from grnf.errors import GraphError, invalid
-from grnf.estimators.explain import Explanation, explanation
+from grnf.collection import Collection
+from grnf.errors import GraphError
 from grnf.estimators.fingerprint import JointFeatures
 from grnf.estimators.kernel_model import KernelInput, missing
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
-from grnf.io.objects import iter_raw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Calibration", "Neighborhood", "decision_values", "prediction_tables", "with_selected"]
@@ -223,162 +218,6 @@ def with_selected(estimator: Any) -> Any:
     return clone(getattr(estimator, "best_estimator_", estimator))
 
 
-class Calibrated:
-    """The methods of a fitted model that tell how sure it is. They calibrate it in the first call.
-
-    Examples
-    --------
-    >>> from grnf import GRNFRegressor
-    >>> smiles = ["C" * n + end for n in range(1, 13) for end in ("O", "N")]
-    >>> model = GRNFRegressor(32, random_state=0).fit(smiles, [len(text) for text in smiles])
-    >>> model.applicability(["CCCO", "ClC(Br)(I)F"]).round(2)  # the second is unlike the training graphs
-    array([0.28, 0.12])
-    >>> found = model.explain("CCCO")
-    >>> len(found.nodes), len(found.edges)
-    (4, 3)
-    >>> total = found.nodes.sum() + found.edges.sum()
-    >>> print(f"{abs(total - (found.prediction - found.reference)):.4f}")
-    0.0000
-    >>> two = GRNFRegressor(32, random_state=0).fit(smiles, [[len(text), -len(text)] for text in smiles])
-    >>> [one.predict(["CCO"]).shape for one in two.single_targets()]
-    [(1,), (1,)]
-    """
-
-    encoder_: AttributeEncoder
-    estimator_: Any
-    classes_: Any
-    calibration_: Any
-    seed_: int
-    _inputs: Any
-    _for_good: Any
-    _training: tuple[Any, npt.NDArray[Any]]
-
-    def applicability(self, X: Any) -> FloatArray:
-        """Return p-values: the share of training graphs that are at least as far from the training graphs.
-
-        The distance is the mean to the five nearest training graphs in the space of `JointFeatures`. If new
-        graphs come from the distribution of the training graphs, a p-value is at most u with a probability of
-        about u. A prediction with a small p-value is an extrapolation. NaN for graphs that cannot be used.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-
-        Returns
-        -------
-        array, shape (n_graphs,)
-        """
-        near, _ = self._calibrated()
-        values: FloatArray = self._for_good(X, lambda _, batch: near.pvalues(near.around(batch)[0]))
-        return values
-
-    def single_targets(self) -> list[Self]:
-        """Return a model for each target, all with the same features.
-
-        Returns
-        -------
-        list of models
-            Copies that predict a single target, or the model itself if it has one.
-        """
-        if not isinstance(self._calibrated()[1], list):
-            return [self]
-        models = []
-        for estimator, calibration in self._answers():
-            model = copy(self)
-            model.estimator_, model.calibration_ = estimator, calibration
-            if hasattr(estimator, "classes_"):
-                model.classes_ = estimator.classes_
-            models.append(model)
-        return models
-
-    def explain(
-        self, graph: Any, *, label: Any = None, n_orders: int = 8, random_state: Any = 0
-    ) -> Explanation:
-        """Return what each node and edge adds to the prediction for a graph.
-
-        The contributions are Shapley values: nodes and edges join in a random order, and each adds the
-        change of the prediction when it joins, on average over orders. They add up to the prediction for the
-        graph less that for the graph without nodes. Sampled orders are used, each with its reverse, so the
-        sum is exact and the single values have standard errors. Parts of a graph may be unlike all training
-        graphs, so the values describe the model, not a cause.
-
-        Parameters
-        ----------
-        graph : graph of any kind
-        label : optional
-            The class whose probability is explained. By default the predicted one.
-        n_orders : int, default=8
-            Pairs of random orders. Each takes 2 (nodes + edges) predictions.
-        random_state : int, numpy Generator or RandomState, optional
-
-        Returns
-        -------
-        Explanation
-            `nodes`, `edges`, their standard errors, `prediction` and `reference`.
-        """
-        check_is_fitted(self)
-        n_orders, seed = checked(n_orders, "n_orders", Int(1)), draw_seed(random_state)
-        raw = next(iter(iter_raw([graph])))
-        classes = getattr(self, "classes_", None)
-        encoder = self.encoder_
-
-        def inputs(graphs: list[Any]) -> Any:
-            return self._inputs(encode(graphs, encoder).batch)
-
-        prediction = self.estimator_.predict(inputs([raw]))
-        if prediction.ndim == 2:
-            raise GraphError(
-                "a model of several targets has no single prediction to explain",
-                cure="Explain the predictions of single_targets()",
-            )
-        if classes is None:
-            return explanation(lambda g: self.estimator_.predict(inputs(g)), raw, None, n_orders, seed)
-        label = prediction[0] if label is None else label
-        if label not in classes:
-            raise invalid("label", f"be one of {classes.tolist()}", repr(label))
-        column = classes.tolist().index(label)
-        return explanation(
-            lambda g: self.estimator_.predict_proba(inputs(g))[:, column], raw, label, n_orders, seed
-        )
-
-    def _calibrated(self) -> tuple[Neighborhood, Any]:
-        """Return the training graphs as vectors, and the calibration. The first call computes them.
-
-        Several targets have a list of calibrations.
-        """
-        if not hasattr(self, "calibration_"):
-            features, y = self._training
-            near = features.neighborhood
-            held_out = held_out_models(self.estimator_, features.inputs, y, self.seed_)
-            classes = getattr(self.estimator_, "classes_", None)
-            if y.ndim == 1:
-                self.calibration_ = Calibration(held_out, y, classes, near)
-            else:
-                self.calibration_ = [
-                    Calibration(
-                        [part._replace(estimator=OneTarget(part.estimator, target)) for part in held_out],
-                        column,
-                        None if classes is None else classes[target],
-                        near,
-                    )
-                    for target, column in enumerate(y.T)
-                ]
-            self.neighborhood_ = near
-        return self.neighborhood_, self.calibration_
-
-    def _answers(self) -> list[tuple[Any, Calibration]]:
-        """Return the estimator and the calibration of each target."""
-        calibration = self._calibrated()[1]
-        if not isinstance(calibration, list):
-            return [(self.estimator_, calibration)]
-        return [(OneTarget(self.estimator_, target), own) for target, own in enumerate(calibration)]
-
-
-def checked_confidence(confidence: float) -> float:
-    """Refuse a confidence that is not between 0 and 1."""
-    return float(checked(confidence, "confidence", Real(1)))
-
-
 def prediction_tables(
     models: Sequence[Any], X: Any, confidence: float
 ) -> Iterator[tuple[dict[str, list[Any]], dict[int, str]]]:
@@ -393,7 +232,9 @@ def prediction_tables(
         near = model._calibrated()[0]
         key = id(model.views_), id(near.joint), *model._names
         if key not in known:
-            known[key] = _usable_inputs(model, near, X)
+            inputs, batch, rows, errors, n_rows = model._usable(X, "skip")
+            near_vectors = near.joint._embedder(batch) if len(rows) else np.empty((0, 0))
+            known[key] = inputs, near_vectors, rows, dict(errors), n_rows
         inputs, near_vectors, rows, errors, n_rows = known[key]
         columns = _prediction_columns(model, inputs, near_vectors, confidence) if len(rows) else {}
         full: dict[str, list[Any]] = {}
@@ -402,23 +243,6 @@ def prediction_tables(
             for row, value in zip(rows.tolist(), np.asarray(values).tolist(), strict=True):
                 full[name][row] = value
         yield full, errors
-
-
-def _usable_inputs(
-    model: Any, near: Neighborhood, X: Any
-) -> tuple[Any, FloatArray, IntArray, dict[int, str], int]:
-    """Return the inputs of the estimator, the vectors of the neighborhood, rows, errors, and all rows."""
-    samples = encode(X, model.encoder_, "skip")
-    errors = dict(samples.errors)
-    try:
-        inputs, batch, rows = model._inputs(samples.batch), samples.batch, samples.rows
-    except GraphError:  # some graphs have no features: find them
-        embedding = model._embedded(samples, model._names)
-        errors, rows = dict(embedding.errors), embedding.rows
-        batch = samples.batch.take(np.flatnonzero(np.isin(samples.rows, rows)))
-        inputs = model._inputs(batch) if len(rows) else None
-    near_vectors = near.joint._embedder(batch) if len(rows) else np.empty((0, 0))
-    return inputs, near_vectors, rows, errors, samples.n_rows
 
 
 def _prediction_columns(

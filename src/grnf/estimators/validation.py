@@ -102,12 +102,8 @@ class Target:
         return about
 
 
-def _no_note(text: str) -> None:
-    """Ignore a message."""
-
-
 def made_target(
-    name: str, labels: Sequence[Any], task: Task = "auto", source: str = "", note: Note = _no_note
+    name: str, labels: Sequence[Any], task: Task = "auto", source: str = "", note: Note = lambda _: None
 ) -> Target:
     """Return a target from one label per graph, None for a graph without one. `note` gets messages."""
     among_numbers = not any(isinstance(missing_or_value(label, True), str) for label in labels)
@@ -149,7 +145,7 @@ def made_target(
     return Target(name, rows, y.astype(np.float64), False)
 
 
-def check_folds(target: Target, folds: int, note: Note = _no_note) -> None:
+def check_folds(target: Target, folds: int, note: Note = lambda _: None) -> None:
     """Refuse a target that cannot be cross-validated. Note which classes are rare."""
     n = len(target.y)
     if n < (folds if target.classes else 2 * folds):
@@ -259,31 +255,29 @@ class Validation:
 
         Linear algebra uses the number of threads of joblib, since more are much slower on a busy computer.
         """
-        with warnings.catch_warnings(), threadpool_limits(effective_n_jobs(None)):
-            # a note on standard error has reported rare classes
-            warnings.filterwarnings("ignore", "The (least populated class|number of unique classes)")
-            return self._validate(target, advance)
-
-    def _validate(self, target: Target, advance: Callable[[int], Any]) -> tuple[dict[str, Any], Any]:
         y, labels = target.y, target.labels
         predictions = np.empty_like(y)
         scores: dict[str, list[dict[str, float]]] = {}
         selected = []
-        for number, (train, test) in enumerate(self._splits(target)):
-            for name, fitted, samples in self._methods(target, train, test):
-                guess = np.asarray(fitted.predict(samples))
-                if target.classes:
-                    values = decision_values(fitted, samples, labels)
-                    fold_scores = class_scores(y[test], guess, values, labels, target.positive)
-                else:
-                    fold_scores = number_scores(y[test], guess)
-                scores.setdefault(name, []).append(fold_scores)
-                if name == MODEL:
-                    chosen = hasattr(fitted, "best_params_")
-                    selected.append({**fitted.best_params_, "score": fitted.best_score_} if chosen else {})
-                    if number < self.folds:
-                        predictions[test] = guess
-            advance(1)
+        with warnings.catch_warnings(), threadpool_limits(effective_n_jobs(None)):
+            # a note on standard error has reported rare classes
+            warnings.filterwarnings("ignore", "The (least populated class|number of unique classes)")
+            for number, (train, test) in enumerate(self._splits(target)):
+                for name, fitted, samples in self._methods(target, train, test):
+                    guess = np.asarray(fitted.predict(samples))
+                    if target.classes:
+                        values = decision_values(fitted, samples, labels)
+                        fold_scores = class_scores(y[test], guess, values, labels, target.positive)
+                    else:
+                        fold_scores = number_scores(y[test], guess)
+                    scores.setdefault(name, []).append(fold_scores)
+                    if name == MODEL:
+                        chosen = hasattr(fitted, "best_params_")
+                        best = {**fitted.best_params_, "score": fitted.best_score_} if chosen else {}
+                        selected.append(best)
+                        if number < self.folds:
+                            predictions[test] = guess
+                advance(1)
         summary = {name: over_folds(fold_scores) for name, fold_scores in scores.items()}
         return {"scores": summary, "selected": selected}, predictions
 
@@ -306,18 +300,19 @@ class Validation:
         yield "the most frequent class" if classes else "the mean", constant, new_counts
 
     def _splits(self, target: Target) -> Iterator[tuple[Any, Any]]:
-        """Yield training and test rows. The shares of classes are kept if some class is in every fold."""
-        settings = {"n_splits": self.folds, "n_repeats": self.repeats}
-        if self.groups is not None:
-            yield from self._grouped(target, self.groups[target.rows])
-            return
-        frequent = target.classes and np.unique(target.y, return_counts=True)[1].max() >= self.folds
-        splitter = RepeatedStratifiedKFold if frequent else RepeatedKFold
-        made = splitter(**settings, random_state=self.settings["random_state"])
-        yield from made.split(target.y, target.y)
+        """Yield training and test rows, all graphs of a group on the same side.
 
-    def _grouped(self, target: Target, groups: Any) -> Iterator[tuple[Any, Any]]:
-        """Yield splits in which all graphs of a group are on the same side."""
+        Without groups, the shares of classes are kept if some class is in every fold.
+        """
+        if self.groups is None:
+            frequent = target.classes and np.unique(target.y, return_counts=True)[1].max() >= self.folds
+            repeated = RepeatedStratifiedKFold if frequent else RepeatedKFold
+            folds = repeated(
+                n_splits=self.folds, n_repeats=self.repeats, random_state=self.settings["random_state"]
+            )
+            yield from folds.split(target.y, target.y)
+            return
+        groups = self.groups[target.rows]
         if len(np.unique(groups)) < self.folds:
             raise GraphError(f"{self.folds} folds need at least as many groups, got {len(np.unique(groups))}")
         splitter = StratifiedGroupKFold if target.classes else GroupKFold

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +21,7 @@ from grnf.errors import GraphError, invalid
 from grnf.estimators.fingerprint import JointFeatures, WLFingerprint
 from grnf.estimators.histograms import Counts, LabelColumns, WLLabels
 from grnf.estimators.reweighted import ReweightedGRNF
-from grnf.estimators.transformer import ENCODER, GRNF, UNUSABLE, Saved, parsed, with_index
+from grnf.estimators.transformer import ENCODER, GRNF, UNUSABLE, GraphsToVectors, Saved, parsed, with_index
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts import Degree, Lift, Propagate, Size, Standardize, Triangles
@@ -64,7 +63,7 @@ def lifted_views(lifts: Any, grnf: GRNF) -> dict[str, Any]:
     return {name: make_pipeline(*map(clone, chain), clone(grnf)) for name, chain in chains.items()}
 
 
-class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FeatureViews(Saved, GraphsToVectors):
     """Several feature views of a graph: transformers of graphs under names, fitted together.
 
     Squared distances between the vectors of `transform` are means of those in the views. ``views(graphs)``
@@ -115,51 +114,21 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn which attributes graphs have, and what the views learn.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `GRNF.fit`
-        y : ignored
-
-        Returns
-        -------
-        self : FeatureViews
-        """
+        """Learn which attributes graphs have, and what the views learn."""
         batch = self._start(X).batch
         for transformer in self.views_.values():
             transformer.fit(batch)
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the vectors of all views side by side, each divided by the root of the number of views.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-
-        Returns
-        -------
-        array, shape (n_graphs, n_columns)
-        """
+        """Return the vectors of all views side by side, each divided by the root of the number of views."""
         check_is_fitted(self)
         samples = encode(X, self.encoder_)
         vectors = _side_by_side(self._transformed(samples.batch))
         return with_index(self, replace(samples, vectors=vectors))
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
-        """Fit, then return the vectors of the same graphs.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-        y : ignored
-        **fit_params : ignored
-
-        Returns
-        -------
-        array, shape (n_graphs, n_columns)
-        """
+        """Fit, then return the vectors of the same graphs."""
         samples = self._start(X)
         return with_index(self, replace(samples, vectors=_side_by_side(self._fitted(samples.batch))))
 
@@ -198,21 +167,8 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         """
         return self._fitted(self._start(X).batch, names)
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """Return names for the columns of `transform`: the name of the view, and a number.
-
-        Parameters
-        ----------
-        input_features : ignored
-
-        Returns
-        -------
-        array of str, shape (n_columns,)
-        """
-        check_is_fitted(self)
-        views = self._transformed(bare_batch(self.encoder_))
-        names = [f"{name}{i}" for name, Z in views.items() for i in range(Z.shape[1])]
-        return np.array(names, dtype=object)
+    def _column_counts(self) -> dict[str, int]:
+        return {name: Z.shape[1] for name, Z in self._transformed(bare_batch(self.encoder_)).items()}
 
     def default_views(self, batch: GraphBatch) -> dict[str, Any]:  # noqa: ARG002
         """Return the views of "auto" for some graphs."""

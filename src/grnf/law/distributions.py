@@ -31,7 +31,29 @@ __all__ = [
 ]
 
 
-class OrderLaw(ABC):
+class _Distribution:
+    """What distributions of orders and of coefficients share."""
+
+    full_support: bool = False
+    """Whether every order, or vector of coefficients, can be drawn, as Theorem 1 requires."""
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the distribution as plain JSON values, for `from_config`.
+
+        Returns
+        -------
+        dict
+        """
+        raise unsaved(self)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+class OrderLaw(_Distribution, ABC):
     """A probability distribution on the orders k = 1, 2, ...
 
     A subclass defines `probability`, and sets `full_support` if every order has a positive probability.
@@ -48,9 +70,6 @@ class OrderLaw(ABC):
     Categorical({1: 0.5, 2: 0.5})
     """
 
-    full_support: bool = False
-    """Whether every order k >= 1 has positive probability, as Theorem 1 requires."""
-
     @abstractmethod
     def probability(self, k: int) -> float:
         """Return p(k).
@@ -63,15 +82,6 @@ class OrderLaw(ABC):
         -------
         float
         """
-
-    def to_config(self) -> dict[str, Any]:
-        """Return the distribution as plain JSON values, for `OrderLaw.from_config`.
-
-        Returns
-        -------
-        dict
-        """
-        raise unsaved(self)
 
     @staticmethod
     def from_config(config: Mapping[str, Any]) -> OrderLaw:
@@ -152,12 +162,6 @@ class OrderLaw(ABC):
                 break  # rounding left the sum slightly below 1
         position = np.searchsorted(cumulative, uniform, side="right")
         return np.array(orders, dtype=np.int64)[np.minimum(position, len(orders) - 1)]
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
 
 
 class Categorical(OrderLaw):
@@ -283,7 +287,7 @@ def _checked_real(value: Any, what: str) -> float:
     return number
 
 
-class CoefficientLaw(ABC):
+class CoefficientLaw(_Distribution, ABC):
     """The distribution of the coefficients of a feature, given its order.
 
     A subclass defines `sample`. It also sets `full_support` if its density is positive everywhere.
@@ -304,9 +308,6 @@ class CoefficientLaw(ABC):
     Gaussian(2)
     """
 
-    full_support: bool = False
-    """Whether the density is positive everywhere, as Theorem 1 requires."""
-
     @abstractmethod
     def sample(self, normal: FloatArray, uniform: FloatArray) -> FloatArray:
         """Return coefficients, made from independent standard normal numbers, entry by entry.
@@ -326,15 +327,6 @@ class CoefficientLaw(ABC):
         array, of the shape of `normal`
         """
 
-    def to_config(self) -> dict[str, Any]:
-        """Return the distribution as plain JSON values.
-
-        Returns
-        -------
-        dict
-        """
-        raise unsaved(self)
-
     @staticmethod
     def from_config(config: Mapping[str, Any]) -> CoefficientLaw:
         """Make the distribution again from what `to_config` returned.
@@ -352,12 +344,6 @@ class CoefficientLaw(ABC):
         if config.get("law") == "scale_mixture":
             return ScaleMixture({float(scale): float(p) for scale, p in config["probabilities"]})
         raise ValueError(f"unknown coefficient distribution: {config.get('law')!r}")
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
 
 
 class ScaleMixture(CoefficientLaw):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from grnf.law.distributions import scales_of
-from grnf.law.parameters import Draw, OrderDraw, ParameterLaw, n_head_parameters, normal_mixture
+from grnf.law.parameters import Draw, ParameterLaw, n_head_parameters, normal_mixture
 from grnf.typing import FloatArray, IntArray
 
 __all__ = [
@@ -45,25 +45,12 @@ def importance_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw)
     >>> importance_weights(target, proposal, proposal.sample(3, channels=1, seed=0))
     array([0.5, 0.5, 0.5])
     """
-    weights = np.empty((len(draw), draw.n_heads))
-    for group in draw.groups:
-        weights[group.features] = _order_ratio(target, proposal, group)
-        if target.coefficients != proposal.coefficients:
-            hidden, count = _hidden_squares(group)
-            squares = hidden[:, np.newaxis] + np.square(group.heads).sum(axis=2)
-            count += group.heads.shape[2]
-            weights[group.features] *= _coefficient_ratio(target, proposal, squares, count)
-    return weights.reshape(-1)
+    return _weights(target, proposal, draw, draw.n_heads)
 
 
 def hidden_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw) -> FloatArray:
     """Return p / p-bar of (k, theta_F) alone: the weights once theta_H and theta_0 are integrated out."""
-    weights = np.empty(len(draw))
-    for group in draw.groups:
-        weights[group.features] = _order_ratio(target, proposal, group)
-        if target.coefficients != proposal.coefficients:
-            weights[group.features] *= _coefficient_ratio(target, proposal, *_hidden_squares(group))
-    return weights
+    return _weights(target, proposal, draw, 0)
 
 
 def effective_sample_size(weights: FloatArray) -> float:
@@ -102,18 +89,17 @@ def largest_ratio(target: ParameterLaw, proposal: ParameterLaw) -> float:
     return orders * max(probability / p_bar[scale] for scale, probability in p.items())
 
 
-def _order_ratio(target: ParameterLaw, proposal: ParameterLaw, group: OrderDraw) -> float:
-    return target.orders.probability(group.k) / proposal.orders.probability(group.k)
-
-
-def _hidden_squares(group: OrderDraw) -> tuple[FloatArray, int]:
-    """Return the sum of the squares of theta_F, and the number of its coefficients."""
-    theta_F = group.theta[:, : -n_head_parameters(group.k, group.hidden_channels)]
-    return np.square(theta_F).sum(axis=1), theta_F.shape[1]
-
-
-def _coefficient_ratio(
-    target: ParameterLaw, proposal: ParameterLaw, squares: FloatArray, count: int
-) -> FloatArray:
-    p, p_bar = (normal_mixture(law.coefficients).log_density_of(squares, count) for law in (target, proposal))
-    return np.asarray(np.exp(p - p_bar))
+def _weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw, heads: int) -> FloatArray:
+    """Return p / p-bar of (k, theta_F) together with each head, or alone without heads."""
+    weights = np.empty((len(draw), max(heads, 1)))
+    for group in draw.groups:
+        weights[group.features] = target.orders.probability(group.k) / proposal.orders.probability(group.k)
+        if target.coefficients != proposal.coefficients:
+            theta_F = group.theta[:, : -n_head_parameters(group.k, group.hidden_channels)]
+            squares, count = np.square(theta_F).sum(axis=1)[:, np.newaxis], theta_F.shape[1]
+            if heads:
+                squares, count = squares + np.square(group.heads).sum(axis=2), count + group.heads.shape[2]
+            laws = normal_mixture(target.coefficients), normal_mixture(proposal.coefficients)
+            p, p_bar = (law.log_density_of(squares, count) for law in laws)
+            weights[group.features] *= np.exp(p - p_bar)
+    return weights.reshape(-1)

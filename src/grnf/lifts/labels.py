@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -53,6 +53,7 @@ class LabelLift(Lift):
         return replace(batch, node_codes=codes)
 
 
+@dataclass(eq=False, repr=False)
 class WeisfeilerLehman(LabelLift):
     """Adds the Weisfeiler-Lehman label of each node, at every depth from 0 on.
 
@@ -94,20 +95,12 @@ class WeisfeilerLehman(LabelLift):
         "direction": [DIRECTION],
     }
 
-    def __init__(
-        self,
-        depth: int = 3,
-        dim: int | None = None,
-        *,
-        columns: Literal["categories", "all"] = "categories",
-        random_state: Any = None,
-        direction: Direction = "any",
-    ) -> None:
-        self.depth = depth
-        self.dim = dim
-        self.columns = columns
-        self.random_state = random_state
-        self.direction = direction
+    depth: int = 3
+    dim: int | None = None
+    _: KW_ONLY
+    columns: Literal["categories", "all"] = "categories"
+    random_state: Any = None
+    direction: Direction = "any"
 
     def _fit_batch(self, batch: GraphBatch) -> None:
         super()._fit_batch(batch)
@@ -125,6 +118,7 @@ class WeisfeilerLehman(LabelLift):
         return refined_labels(batch, self.depth, nodes, edges, self.direction)
 
 
+@dataclass(eq=False, repr=False)
 class Individualize(LabelLift):
     """Adds a code of each node that distinguishes graphs with the same WL labels.
 
@@ -169,18 +163,11 @@ class Individualize(LabelLift):
         "random_state": SEED_RULES,
     }
 
-    def __init__(
-        self,
-        depth: int | None = None,
-        limit: int = NODES_PER_LEVEL,
-        *,
-        dim: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.depth = depth
-        self.limit = limit
-        self.dim = dim
-        self.random_state = random_state
+    depth: int | None = None
+    limit: int = NODES_PER_LEVEL
+    _: KW_ONLY
+    dim: int | None = None
+    random_state: Any = None
 
     def finished(self, X: Any) -> BoolArray:
         """Return which graphs have a finished tree: their codes are complete.
