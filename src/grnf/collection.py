@@ -157,34 +157,24 @@ class Collection:
 
         Graphs that fail have rows of NaN, or are left out, as `on_error` asks. `errors` has the reasons.
         """
-
-        def made(places: IntArray) -> FloatArray:
-            batch = self.batch if len(places) == len(self) else self.batch.take(places)
-            try:
-                return function(batch)
-            except MemoryError as error:
-                largest = int(np.argmax(batch.sizes))
-                raise GraphError(
-                    f"out of memory: this graph has {batch.sizes[largest]:,} nodes ({error})",
-                    index=largest,
-                    cure="Use fewer features or lower orders, or leave it out with on_error='skip' "
-                    "(--on-error skip)",
-                ) from error
-
-        every = np.arange(len(self))
         if self.on_error == "raise" or not self.errors:
             try:
-                return replace(self, vectors=made(every), batch=ABSENT)
-            except GraphError as error:
+                return replace(self, vectors=function(self.batch), batch=ABSENT)
+            except (GraphError, MemoryError) as error:
                 if self.on_error == "raise":
-                    row = None if error.index is None else int(self.rows[error.index])
-                    raise error.located(index=row, where=self.title) from error.__cause__
+                    own = _graph_error(error, self.batch)
+                    row = None if own.index is None else int(self.rows[own.index])
+                    raise own.located(index=row, where=self.title) from (None if own is error else error)
         Z = np.full((self.n_rows, width), np.nan, dtype=dtype)
 
         def fill(places: IntArray) -> None:
-            Z[self.rows[places]] = made(places)
+            batch = self.batch.take(places)
+            try:
+                Z[self.rows[places]] = function(batch)
+            except MemoryError as error:
+                raise _graph_error(error, batch) from error
 
-        failed = failures(every, fill) if len(self) else ()
+        failed = failures(np.arange(len(self)), fill) if len(self) else ()
         errors = [*self.errors, *((int(self.rows[place]), error.explanation) for place, error in failed)]
         rows = np.arange(self.n_rows)
         if self.on_error == "skip" and errors:
@@ -197,6 +187,18 @@ class Collection:
             return [str(self.start + row) for row in rows]
         own = [self.names[row] for row in rows]
         return [str(self.start + row if one is None else one) for row, one in zip(rows, own, strict=True)]
+
+
+def _graph_error(error: GraphError | MemoryError, batch: GraphBatch) -> GraphError:
+    """Return an error of a batch. If memory is not enough, the largest graph is to blame."""
+    if isinstance(error, GraphError):
+        return error
+    largest = int(np.argmax(batch.sizes))
+    return GraphError(
+        f"out of memory: this graph has {batch.sizes[largest]:,} nodes ({error})",
+        index=largest,
+        cure="Use fewer features or lower orders, or leave it out with on_error='skip' (--on-error skip)",
+    )
 
 
 def warn_skipped(skipped: list[tuple[int, str]], n_kept: int, where: str, stacklevel: int) -> None:
