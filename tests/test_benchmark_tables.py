@@ -18,6 +18,7 @@ PLACES = [
     "duplicates",
     "copies",
     "failures",
+    "readers",
     "install",
 ]
 
