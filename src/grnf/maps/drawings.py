@@ -164,7 +164,7 @@ def _given_positions(graph: RawGraph, column: str, index: int) -> FloatArray:
         raise GraphError(reason, index=index, where="graphs")
     given = np.asarray(graph.node_columns[column])
     if given.dtype.kind not in "iuf" or given.ndim != 2 or given.shape[1] < 2:
-        reason = f"positions must be two numbers per node; {column!r} has shape {given.shape}"
+        reason = f"positions must be two numbers per node, but {column!r} has shape {given.shape}"
         raise GraphError(f"{reason} and type {given.dtype}", index=index, where="graphs")
     return np.nan_to_num(given[:, :2].astype(np.float64))
 
