@@ -150,7 +150,7 @@ def settings(study):
         "n_graphs": 6 if quick else 40,
         "hidden": [32] if quick else [64, 256, 1024],
         "repeats": 2 if quick else 12,
-        "hidden draws of the truth (marginal, seed 0)": 64 if quick else 2**18,
+        "hidden draws of the truth (marginal, seed 0)": 64 if quick else 2**17,
         "seconds": "CPU time of one thread, median over seeds",
         "error": "root mean square of (estimate / truth - 1) over pairs and seeds",
     }

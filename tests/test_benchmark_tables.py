@@ -19,6 +19,7 @@ PLACES = [
     "duplicates",
     "copies",
     "failures",
+    "readers",
     "install",
     "readers",
 ]

@@ -51,6 +51,7 @@ def test_bad_records_are_left_out_and_told(call, source, command, monkeypatch):
     assert re.search(r"graph 2: \S*some.jsonl, line 3", result.stderr)
 
 
+@pytest.mark.slow
 def test_graphs_without_ids_are_called_by_their_places(call, source, tmp_path):
     folder = tmp_path / "i"
     options = ["-m", 16, "--on-error", "skip"]

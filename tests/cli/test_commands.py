@@ -185,6 +185,7 @@ def test_closed_streams(closing, arguments, code, message):
     assert (result.returncode, result.stderr) == (code, message)
 
 
+@pytest.mark.slow
 def test_names_of_any_language_in_the_c_locale(tmp_path):
     (tmp_path / "u.csv").write_text("source,target,graph_id\n0,1,\u00e4\n0,1,\u8a9e\n", encoding="utf-8")
     plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

@@ -23,6 +23,7 @@ def rows(text):
     return list(csv.DictReader(text.splitlines()))
 
 
+@pytest.mark.slow
 def test_cluster(call, table, tu, tmp_path):
     require("rdkit")
     done = call("cluster", table, "--id-column", "name", "--keep", "active", "--radius", 0.001)
@@ -50,6 +51,7 @@ def test_cluster(call, table, tu, tmp_path):
     assert len({row["cluster"] for row in rows(done.stdout)}) == 5
 
 
+@pytest.mark.slow
 def test_split_and_leakage(call, table, tu, tmp_path):
     require("rdkit")
     done = call(
@@ -83,6 +85,7 @@ def test_split_and_leakage(call, table, tu, tmp_path):
     assert (done.returncode, "Choose a smaller radius" in done.stderr) == (1, True)
 
 
+@pytest.mark.slow
 def test_pick(call, table):
     require("rdkit")
     done = call("pick", table, "--id-column", "name", "-n", 3, "--first", "m2", "--first", "m5")

@@ -61,6 +61,7 @@ def test_bad_molecules_stop_or_are_told(call, tmp_path):
     assert "3 graphs" in done.stdout
 
 
+@pytest.mark.slow
 def test_new_graphs_on_a_saved_map(call, tu, tmp_path):
     layout = "--layout", "pca", "--save-layout", tmp_path / "a.npz"
     done = call("map", tu, "-o", tmp_path / "a.html", "-m", 32, *layout)
@@ -72,6 +73,7 @@ def test_new_graphs_on_a_saved_map(call, tu, tmp_path):
     assert (done.returncode, "are fixed" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_molecules_are_read_as_those_of_the_saved_map(call, tmp_path):
     require("rdkit")
     table, saved = tmp_path / "t.csv", tmp_path / "a.npz"
@@ -88,6 +90,7 @@ def test_molecules_are_read_as_those_of_the_saved_map(call, tmp_path):
     assert (done.returncode, "--standardize was not used" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_two_datasets_are_compared(call, tmp_path):
     files = [tmp_path / "rings.jsonl", tmp_path / "paths.jsonl"]
     for path, closed in zip(files, (True, False), strict=True):

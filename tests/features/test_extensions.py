@@ -56,7 +56,7 @@ def test_what_needs_a_density_is_refused():
         GRNF(8, orders=ParameterLaw({1: 1.0}), proposal=law).fit(graphs)
     grnf = GRNF(8, orders=law, random_state=0).fit(graphs)
     assert grnf.largest_term_ == 4.0  # no weights: the squared range of tanh
-    with pytest.raises(ValueError, match="theta_H must be Gaussian, of one scale"):
+    with pytest.raises(ValueError, match="theta_H must be Gaussian with a single scale"):
         grnf.marginal_kernel(graphs)
     with pytest.raises(ValueError, match="OtherGaussian cannot be saved"):
         grnf.to_json()

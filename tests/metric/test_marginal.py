@@ -162,7 +162,7 @@ def test_importance_weights_of_the_hidden_draw_alone(graphs):
     U = GRNF(8, orders=scaled, random_state=0).fit(graphs).hidden_sums(graphs)
     assert U.scale == 2.0
     mixed = GRNF(8, orders=ParameterLaw({1: 1.0}, ScaleMixture({1.0: 0.5, 2.0: 0.5}))).fit(graphs)
-    with pytest.raises(ValueError, match="theta_H must be Gaussian, of one scale"):
+    with pytest.raises(ValueError, match="theta_H must be Gaussian with a single scale"):
         mixed.marginal_kernel(graphs)
 
 

@@ -151,7 +151,7 @@ def test_any_sane_input():
         ({"x": torch.ones(5, 2, 1)}, "x must have one or two axes"),
         ({"x": torch.ones(2, 2)}, "names nodes from 0 to 4, but there are 2 nodes"),
         ({"edge_index": ARCS - 1}, "names nodes from -1 to 3"),
-        ({"edge_index": ARCS.T}, "transpose it"),
+        ({"edge_index": ARCS.T}, "Transpose it"),
         ({"edge_index": ARCS.float()}, "must hold integers"),
         ({"edge_attr": torch.ones(6)}, "edge_attr must have 0 columns.*edge_dim=1.*edge_attr=None"),
         ({"edge_attr": torch.ones(5, 1)}, "one row per edge: 6"),
@@ -237,7 +237,7 @@ E = torch.tensor([[0, 1], [1, 0]])
         (torch.ones(2, 3), E, "x must have 2 columns, .* got 3. Create the layer with in_channels=3", False),
         (torch.ones(2, 3), E, "x must have 2 columns, .* got 3. Create the layer with in_channels=3", True),
         (None, E, "x is None, but the layer has in_channels=2", False),
-        (torch.ones(2, 2), torch.cat([E, E[:1]]), r"got torch.int64 of shape \(3, 2\); transpose it", False),
+        (torch.ones(2, 2), torch.cat([E, E[:1]]), r"got torch.int64 of shape \(3, 2\). Transpose it", False),
     ],
     ids=["width", "width after other sizes", "none", "transposed"],
 )

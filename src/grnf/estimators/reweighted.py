@@ -49,7 +49,7 @@ class ReweightedGRNF(FeatureTransformer):
 
     Each feature is scored alone, so features that resemble each other are kept together. If the best-aligned
     ones are alike (IMDB-BINARY), as many random features are more varied and do better: use `GRNF`. Fitting
-    pays off if few of many channels matter; compare both by ``cross_val_score``.
+    pays off if few of many channels matter. Compare both by ``cross_val_score``.
 
     `distance` and `kernel` are exact for the distribution with mass p_m at w_m: their standard error is 0.
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +164,7 @@ def _given_positions(graph: RawGraph, column: str, index: int) -> FloatArray:
         raise GraphError(reason, index=index, where="graphs")
     given = np.asarray(graph.node_columns[column])
     if given.dtype.kind not in "iuf" or given.ndim != 2 or given.shape[1] < 2:
-        reason = f"positions must be two numbers per node; {column!r} has shape {given.shape}"
+        reason = f"positions must be two numbers per node, but {column!r} has shape {given.shape}"
         raise GraphError(f"{reason} and type {given.dtype}", index=index, where="graphs")
     return np.nan_to_num(given[:, :2].astype(np.float64))
 
@@ -402,8 +403,11 @@ def draw_comparison(path: Path, graphs: Sequence[RawGraph], result: Comparison, 
     figure.suptitle(result.summary() + "\n", fontsize=11)
     kind = path.suffix.lower().removeprefix(".")
     undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same bytes again
-    with atomic_write(path, "wb") as file, rc_context({"svg.hashsalt": "grnf"}):
-        figure.savefig(file, format=kind, dpi=150, metadata=undated.get(kind))
+    page = BytesIO()  # matplotlib ends with an error of its own if a disk is full while it writes PDF
+    with rc_context({"svg.hashsalt": "grnf"}):
+        figure.savefig(page, format=kind, dpi=150, metadata=undated.get(kind))
+    with atomic_write(path, "wb") as file:
+        file.write(page.getvalue())
 
 
 def _draw_networks(axes: Sequence[Any], graphs: Sequence[RawGraph], result: Comparison) -> None:
@@ -467,8 +471,6 @@ def aligned(points: FloatArray, targets: FloatArray, chosen: IntArray) -> FloatA
 
 def _molecule_image(molecule: Any, marks: Mapping[tuple[int, ...], str]) -> npt.NDArray[Any]:
     """Return an image of a molecule with marks."""
-    from io import BytesIO
-
     from matplotlib.image import imread
     from rdkit.Chem.Draw import rdMolDraw2D
 

@@ -247,7 +247,7 @@ def theorem_1(of: FeatureMap, edge_width: int) -> tuple[bool, str]:
     for name, law in (("target", of.target), ("proposal", of.proposal)):
         if not law.full_support:
             return False, (
-                f"the {name} distribution {law.orders!r} does not reach every order k; ShiftedPoisson does. "
+                f"the {name} distribution {law.orders!r} does not reach every order k. ShiftedPoisson does. "
                 "Graphs that differ only in larger patterns are at distance 0"
             )
     if edge_width and not of.adjacency_channel:

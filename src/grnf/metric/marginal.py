@@ -297,7 +297,7 @@ def _stretches(U1: HiddenSums, U2: HiddenSums | None) -> Iterator[tuple[FloatArr
         raise invalid("U1 and U2", "be hidden sums of the same transformer")
     if not U1.scale > 0:
         cure = "Use Gaussian coefficients as the target. A mixture may be the proposal"
-        raise invalid("theta_H", "be Gaussian, of one scale, to be integrated out", cure=cure)
+        raise invalid("theta_H", "be Gaussian with a single scale to be integrated out", cure=cure)
     step = max(1, BLOCK_ENTRIES // ((len(U1) + 1) * (len(other) + 1)))
     for one, two in zip(U1.groups, other.groups, strict=True):
         for start in range(0, len(one.features), step):

@@ -54,7 +54,7 @@ def _parts_of_data(data: Any) -> tuple[Any, ...]:
     if hasattr(data, "node_types"):
         refuse("a graph with several types of nodes must be made one by to_homogeneous()")
     if data.edge_index is None and getattr(data, "adj_t", None) is not None:
-        refuse("data has adj_t but no edge_index; leave out the transform ToSparseTensor")
+        refuse("data has adj_t but no edge_index. Leave out the transform ToSparseTensor")
     x, batch = getattr(data, "x", None), getattr(data, "batch", None)
     given = [getattr(data, name, None) for name in ("edge_weight", "edge_attr")]
     columns = [_two_axes(column, "edge_attr") for column in given if column is not None]
@@ -102,7 +102,7 @@ def _number_of_nodes(x: Tensor | None, arcs: Tensor, batch: Tensor | None, n_nod
 
 def _checked_arcs(edge_index: Tensor) -> Tensor:
     if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
-        hint = "; transpose it" if edge_index.shape[1:] == (2,) and edge_index.shape[0] != 2 else ""
+        hint = ". Transpose it" if edge_index.shape[1:] == (2,) and edge_index.shape[0] != 2 else ""
         refuse(f"edge_index must hold integers, shape (2, n_edges), got {_of(edge_index)}{hint}")
     return edge_index.long()
 

@@ -47,7 +47,7 @@ __all__ = [
 
 EVERYTHING = frozenset({"attributes", "directed", "y", "graph_id"})
 TABLES = ("csv", "tsv")
-"""Names for tables of SMILES or of edges, which their columns distinguish."""
+"""Names for SMILES or edge tables, which their columns distinguish."""
 MOLECULES = ("smiles", "sdf")
 """Formats of molecules with columns."""
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", *EXCEL_SUFFIXES)

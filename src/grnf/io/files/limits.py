@@ -49,7 +49,7 @@ MOST_EMPTY_GRAPHS = 10**6
 """Graphs without nodes of a TU dataset, whose largest graph number is its number of graphs."""
 
 MOST_PRODUCTS = 10**6
-"""Edges of a DOT graph between subgraphs: a few characters join all nodes of one to all of another."""
+"""Edges of a DOT graph between subgraphs: a few characters join very many nodes."""
 
 DAMAGE = (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, zlib.error)
 

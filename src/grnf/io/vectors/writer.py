@@ -408,6 +408,9 @@ class ShardWriter:
         if keep_plan:
             return
         self._remove_shards(".shard-*.part")  # of processes that were killed
+        self._remove_work()
+
+    def _remove_work(self) -> None:
         self._clear()
         self._lock.remove_folder()
 
