@@ -42,8 +42,6 @@ FINE = 1000
 """Marks the labels of all columns, next to those of the main column."""
 SHRINKAGE = 1e-2
 """Axes of GRNF whose variance is below this share of the largest count for less."""
-SHORTEST = 0.1
-"""Share of the mean square length of labels. Graphs that are nearer to the mean keep short vectors."""
 NOISE = 1e-10
 """Axes whose variance is below this share of the mean square length hold rounding errors only."""
 
@@ -225,10 +223,9 @@ class JointFeatures(GraphTransformer):
     Two thirds of the numbers are the first principal axes of the labels of `WLFingerprint`, which compare
     labeled neighborhoods. One third are the first axes of `GRNF`, divided by their standard deviations, which
     compare sizes, densities and continuous attributes. The first part has two thirds of the mean square
-    length, which is 1, and nearly the same length for each graph. If there are no categories but continuous
-    attributes, so that labels start from degrees alone, it has one quarter of the numbers and one eighth of
-    the length. Mean and axes are those of the graphs of `fit`, so only vectors of the same fitted transformer
-    can be compared.
+    length, which is 1. If there are no categories but continuous attributes, so that labels start from
+    degrees alone, it has one quarter of the numbers and one eighth of the length. Mean and axes are those of
+    the graphs of `fit`, so only vectors of the same fitted transformer can be compared.
 
     Parameters
     ----------
@@ -338,9 +335,6 @@ class JointFeatures(GraphTransformer):
             first = np.float32(np.sqrt(self._weight)) * labels._embedder(batch)
         else:
             first = np.concatenate([self._axes[0](labels._sketch(piece)) for piece in pieces(batch)])
-            first *= np.float32(np.sqrt(1 + SHORTEST)) / np.sqrt(
-                np.square(first).sum(axis=1, keepdims=True) / np.float32(self._weight) + np.float32(SHORTEST)
-            )
         return np.hstack([first, self._axes[1](grnf._embedder(batch))])
 
 
