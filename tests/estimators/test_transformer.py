@@ -123,7 +123,7 @@ def test_distance_with_error_bars():
         4 * ShiftedPoisson(0.5).mass({1, 2})
     )
     weighted = GRNF(64, proposal=ParameterLaw({1: 0.5, 2: 0.5}, Gaussian(1.1))).fit([cycle(3)])
-    with pytest.raises(ValueError, match="method='clt'"):
+    with pytest.raises(ValueError, match="method must be 'clt'"):
         weighted.distance(cycle(3), cycle(4)).interval()
 
 
