@@ -21,6 +21,7 @@ def require_format(name):
         "gml": "networkx",
         "gexf": "networkx",
         "json": "ijson",
+        "cyjs": "ijson",
     }
     for part in name.split("."):
         if part in libraries:

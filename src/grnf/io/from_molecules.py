@@ -254,7 +254,7 @@ def molecule_of_smiles(smiles: str) -> Any:
 
 def _parsed(chem: Any, smiles: str) -> Any:
     try:
-        return chem.MolFromSmiles(smiles)
+        return None if "\0" in smiles else chem.MolFromSmiles(smiles)  # RDKit 2024.9 stops there
     except (RuntimeError, ValueError):  # thrown by the C++ code of RDKit
         return None
 
