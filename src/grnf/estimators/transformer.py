@@ -890,7 +890,7 @@ class GRNF(FeatureTransformer):
         precision : "features", "marginal" or "quasi", default="features"
             How d_P is estimated. "features": from the vectors. "marginal": theta_H and theta_0 integrated
             out, see `grnf.metric.marginal_distance`. "quasi": in addition, theta_F by quasi-Monte Carlo with
-            control variates, with a few percent of the variance.
+            control variates, with about a tenth of the variance of "marginal" at 1,024 hidden samples.
 
         Returns
         -------

@@ -44,7 +44,7 @@ ENTRIES = 2**16
 SMALLEST = 1e-14
 """Share of the largest principal value below which an axis is rounding."""
 
-DEALS = 4
+DEALS = 3
 """How often the points of a replicate are dealt out to hidden samples."""
 
 NEAR = {"tanh": 0.85, "sigmoid": 0.425}
