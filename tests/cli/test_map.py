@@ -15,7 +15,8 @@ MOLECULES = Path(__file__).parents[1] / "data" / "molecules.csv"
 
 def test_map_of_a_benchmark_set(call, tu, tmp_path):
     page = tmp_path / "map.html"
-    done = call("map", tu, "-o", page, "-m", 32, "-k", 3, "--title", "A <set>", "--layout", "pca")
+    command = "map", tu, "-o", page, "-m", 32, "-k", 3, "--title", "A <set>", "--layout", "pca"
+    done = call(*command)
     assert done.returncode == 0, done.stderr
     assert f"{page}: 25 graphs" in done.stdout
     assert page.as_uri() in done.stdout
@@ -28,6 +29,8 @@ def test_map_of_a_benchmark_set(call, tu, tmp_path):
     assert (meta_of(html)["bars"], meta_of(html)["title"]) == (0, "joint distance")
     again = call("map", tu, "-o", page)
     assert (again.returncode, "--force" in again.stderr) == (1, True)
+    assert call(*command, "--force").returncode == 0
+    assert page.read_text(encoding="utf-8") == html
 
 
 def test_columns_of_a_table_are_colors(call, tmp_path):

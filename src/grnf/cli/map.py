@@ -131,7 +131,8 @@ def map(  # noqa: A001 the word users know
             random_state=features.seed or 0,
             n_jobs=run.n_jobs,
         )
-    command = f"Command: {shlex.join(['grnf', *sys.argv[1:]])}"
+    words = [word for word in sys.argv[1:] if word != "--force"]  # a repeated run writes the same page
+    command = f"Command: {shlex.join(['grnf', *words])}"
     made = replace(made, molecules=reading.molecules, about=[*made.about, command])
     made.write(out.output)
     if out.save_layout is not None:
