@@ -112,7 +112,7 @@ def sentences():
 MOST = {
     "5 where": {"docs": 2, "messages": 1, "docstrings": 45},
     "6 private nouns": {"docs": 2, "messages": 3, "docstrings": 41},
-    "7 semicolons": {"docs": 93, "messages": 17, "docstrings": 117},
+    "7 semicolons": {"docs": 93, "messages": 14, "docstrings": 117},
     "12 of one X": {"messages": 1},
 }
 """What is left: relative clauses, computers, cells of tables, formulas. Lower these, never raise them."""

@@ -47,7 +47,7 @@ def test_bad_records_are_left_out_and_told(call, source, command, monkeypatch):
     monkeypatch.chdir(source.parent)
     result = call(command, source, *COMMANDS[command], "-m", 16, "--on-error", "skip")
     assert result.returncode == 0, result.stderr
-    assert "1 graphs could not be used (left out)" in result.stderr
+    assert "1 graph could not be used (left out)" in result.stderr
     assert re.search(r"graph 2: \S*some.jsonl, line 3", result.stderr)
 
 

@@ -27,8 +27,8 @@ def test_what_is_lost_is_said(call_lines, tmp_path):
     assert (result.returncode, result.stdout) == (0, f"2 graphs: {tmp_path / 'h.bare'}\n")
     assert result.stderr == (
         f"grnf: {tmp_path / 'h.bare'} cannot hold "
-        "edge attribute 'weight' (1 graphs), graph_id (2 graphs), "
-        "node attribute 'charge' (1 graphs), y (2 graphs)\n"
+        "edge attribute 'weight' (1 graph), graph_id (2 graphs), "
+        "node attribute 'charge' (1 graph), y (2 graphs)\n"
     )
     result = call_lines("convert", source, tmp_path / "strict.bare", "--strict")
     assert result.returncode == 1
@@ -52,7 +52,7 @@ def test_bad_graphs(call_lines, tmp_path):
     result = call_lines("convert", source, output, "--force", "--on-error", "skip", "--json")
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["bad"][0]["graph_id"] == "lost"
-    assert "1 graphs could not be used (left out)" in result.stderr
+    assert "1 graph could not be used (left out)" in result.stderr
     assert len(output.read_text().splitlines()) == 2
 
 

@@ -17,7 +17,7 @@ from grnf.cli.app import app
 from grnf.cli.graph_input import Input
 from grnf.cli.options import LikeFeatures, Run
 from grnf.io import RawGraph, read_tu
-from grnf.metric import pairwise_distances, pairwise_kernels
+from grnf.metric import exact_distances, pairwise_distances, pairwise_kernels
 from optional import require
 
 
@@ -138,6 +138,32 @@ def test_bad_pairs(call, place, tmp_path, text, message):
     assert not (tmp_path / "d.csv").exists()
 
 
+def test_exact_distances_of_pairs_below_a_header(call, place, tmp_path):
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("graph_1,graph_2\n1,2\n4,3\n")
+    graphs = read_tu(place / "ONE").graphs
+    for options, exact in (((), exact_distances(graphs)), (("--kernel",), None)):
+        result = call("distances", place / "ONE", "--exact", "--pairs", pairs, "--seed", 0, *options)
+        assert result.returncode == 0, result.stderr
+        (*_, name), rows = table(result.stdout)
+        assert [row[:2] for row in rows] == [["1", "2"], ["4", "3"]]
+        if exact is None:
+            exact = GRNF(16, random_state=0).fit(graphs).pairwise_kernels(graphs, exact=True)
+        assert [float(row[2]) for row in rows] == pytest.approx([exact[0, 1], exact[3, 2]]), name
+    refused = call("distances", place / "ONE", "--exact", "--pairs", pairs, "--confidence", 0.9)
+    assert "leave --confidence out" in refused.stderr
+
+
+def test_bad_graphs_are_reported_once(call, tmp_path):
+    pytest.importorskip("rdkit")
+    (tmp_path / "x.smi").write_text("CCO a\nCCC b\nC1CC bad\n")
+    (tmp_path / "pairs.csv").write_text("a,b\n")
+    options = "--pairs", tmp_path / "pairs.csv", "--confidence", 0.9, "-m", 16, "--on-error", "skip"
+    result = call("distances", tmp_path / "x.smi", *options)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("1 graph could not be used") == 1
+
+
 def test_ids_that_are_not_unique(call_lines, tmp_path):
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, PATH])
     (tmp_path / "pairs.csv").write_text("triangle,path\n")
@@ -243,7 +269,7 @@ def test_distance_0_of_different_graphs_is_reported(call, tmp_path):
     pairs.write_text("meta,para\n")
     for options in ([], [table], ["--nearest", 1], ["--pairs", pairs]):
         told = call("distances", table, *options).stderr
-        assert "pairs, for example meta and para. A larger order" in told
+        assert "1 pair, for example meta and para. A larger order" in told
     assert "0 of graphs" not in call("distances", table, "--orders", "1:1/3,2:1/3,3:1/3").stderr
     pairs.write_text("e,e2\n")
     assert "0 of graphs" not in call("distances", table, "--pairs", pairs).stderr

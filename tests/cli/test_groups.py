@@ -72,7 +72,7 @@ def test_split_and_leakage(call, table, tu, tmp_path):
     (tmp_path / "new.smi").write_text("CCO\nCCCCCC\n")
     done = call("split", table, tmp_path / "new.smi", "--radius", 0.001)
     assert "8 molecules, 2 new, " in done.stderr
-    assert "1 graphs within 0.001 of an earlier part" in done.stderr
+    assert "1 graph within 0.001 of an earlier part" in done.stderr
     done = call("split", table, "--by", "scaffold", "--sizes", "3,2,3")
     parts = [row["part"] for row in rows(done.stdout)]
     assert {"train", "validation", "test"} == set(parts)

@@ -43,20 +43,20 @@ def test_problems(call_lines, tmp_path):
     }
     assert report["bad"] == [{"index": 6, "graph_id": "lost", "reason": "no such thing"}]
     assert report["problems"] == [
-        "1 graphs cannot be read",
+        "1 graph that cannot be read",
         "1 of 6 graphs are directed, the rest not",
-        "1 graphs have no nodes",
-        "1 edges repeat another; repeats are summed",
-        "1 graphs have the id of an earlier one",
-        "4 graphs have no y, though others do",
+        "1 graph without nodes",
+        "1 edge repeating another (repeats are summed)",
+        "1 graph with the id of an earlier one",
+        "4 graphs without y, though others have one",
         "node attribute 'charge' is in 1 of 6 graphs only",
-        "node attribute 'charge' lacks 1 values",
+        "node attribute 'charge' lacks 1 value",
         "node attribute 'kind' is in 1 of 6 graphs only",
-        "node attribute 'kind' lacks 1 values",
+        "node attribute 'kind' lacks 1 value",
         "edge attribute 'weight' is in 1 of 6 graphs only",
     ]
     text = call_lines("info", source).stdout
-    assert "  1 edges repeat another; repeats are summed\n" in text
+    assert "  1 edge repeating another (repeats are summed)\n" in text
     assert "  graph lost: no such thing\n" in text
 
 

@@ -60,7 +60,7 @@ def test_bad_molecules_stop_or_are_told(call, tmp_path):
     assert not (tmp_path / "map.html").exists()
     done = call("map", table, "-o", tmp_path / "map.html", "-m", 16, "--on-error", "skip")
     assert done.returncode == 0
-    assert "1 graphs could not be used (left out)" in done.stderr
+    assert "1 graph could not be used (left out)" in done.stderr
     assert "3 graphs" in done.stdout
 
 

@@ -62,7 +62,7 @@ def test_an_alarm(call, graphs):
     assert alarm["contributions"]
     assert [row["alarm"] for row in rows[: alarm["graph"]]] == [False] * alarm["graph"]
     assert rows[alarm["graph"]]["alarm"]
-    assert "65 graphs, 1 alarms" in done.stderr
+    assert "65 graphs, 1 alarm" in done.stderr
 
 
 def test_what_to_do_after_an_alarm(call, graphs, tmp_path):

@@ -106,7 +106,7 @@ def test_two_targets(call, training, new, tmp_path):
         tmp_path / "r.html",
     )
     assert result.returncode == 0, result.stderr
-    assert "4 graphs, 1 errors" in result.stdout
+    assert "4 graphs, 1 error" in result.stdout
     found = rows(tmp_path / "p.csv")
     assert [row["id"] for row in found] == ["a", "b", "c", "d"]
     assert found[1]["acid_prediction"] == found[1]["size_upper"] == found[1]["acid_set"] == ""

@@ -72,7 +72,7 @@ def test_bad_graphs_are_invalid(call, tmp_path):
         assert (done.returncode, "a.g6" in done.stderr) == (1, True)
     done = call("evaluate", *small, "--on-error", "skip", "--json")
     assert done.returncode == 0, done.stderr
-    assert "1 graphs could not be used (left out)" in done.stderr
+    assert "1 graph could not be used (left out)" in done.stderr
     assert json.loads(done.stdout)["scores"]["validity"]["value"] == 7 / 8
     done = call("test", *small, "--on-error", "skip", "--json")
     assert json.loads(done.stdout)["sizes"] == [7, 7]

@@ -12,7 +12,7 @@ from typer import Argument, Option
 from grnf.cli.graph_input import Input, SourceArgument, check_format
 from grnf.cli.messages import progress, report_bad
 from grnf.cli.options import Force, Messages, check_free
-from grnf.errors import GraphError
+from grnf.errors import GraphError, counted
 
 if TYPE_CHECKING:
     from grnf.io import RawGraph
@@ -83,7 +83,7 @@ def convert(
     if lost:
         run.note(f"grnf: {output} cannot hold {_listed(lost)}")
     summary = {"graphs": count, "output": output, "lost": dict(lost), "bad": bad}
-    run.report(summary, f"{count:,} graphs: {output}", err=output == "-")
+    run.report(summary, f"{counted(count, 'graphs')}: {output}", err=output == "-")
 
 
 def _good(source: Source, on_error: str, bad: list[dict[str, Any]], advance: Any) -> Iterator[RawGraph]:
@@ -94,4 +94,4 @@ def _good(source: Source, on_error: str, bad: list[dict[str, Any]], advance: Any
 
 
 def _listed(lost: Counter[str]) -> str:
-    return ", ".join(f"{what} ({count:,} graphs)" for what, count in sorted(lost.items()))
+    return ", ".join(f"{what} ({counted(count, 'graphs')})" for what, count in sorted(lost.items()))

@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +19,7 @@ from grnf._utils.files import is_pipe
 from grnf.cli.graph_input import Input, Sample, holds_vectors
 from grnf.cli.messages import progress
 from grnf.cli.options import LikeFeatures, Output, Run, check_probability, require
-from grnf.errors import GraphError
+from grnf.errors import GraphError, counted
 
 if TYPE_CHECKING:
     from grnf.collection import Collection
@@ -55,7 +55,8 @@ def distances(
         bool, Option("--kernel", help="Compute the kernel kappa_P instead of distances.")
     ] = False,
     pairs: Annotated[
-        Path | None, Option(help="CSV file with two columns of ids: compute only these pairs.")
+        Path | None,
+        Option(help="CSV file with two columns of ids: compute only these pairs."),
     ] = None,
     exact: Annotated[
         bool,
@@ -80,8 +81,10 @@ def distances(
     --format vectors if the file name does not show that a file holds vectors. With --kernel, the result is a
     Gram matrix for SVC(kernel="precomputed"), and the nearest graphs have the largest values.
 
+    The file of --pairs may begin with a header.
+
     With --exact, nothing is sampled: the distance is that of infinitely many hidden channels, which is close
-    to d_P. The whole matrix is held in memory.
+    to d_P. The whole matrix is held in memory, except with --pairs.
 
     Examples:
       grnf distances MUTAG.zip --output distances.npy
@@ -89,7 +92,7 @@ def distances(
     """
     require(pairs is None or nearest is None, "give --pairs or --nearest, not both")
     require(confidence is None or pairs is not None, "--confidence needs --pairs")
-    require(not exact or pairs is None, "--exact cannot be combined with --pairs")
+    require(not exact or confidence is None, "--exact has no interval: leave --confidence out")
     check_probability("--confidence", confidence)
     is_table = pairs is not None or nearest is not None
     (Output(out.output, out.force) if is_table else out).check()
@@ -102,14 +105,16 @@ def distances(
         collections = [_centered(collection) for collection in collections]
     first, second = collections[0], collections[-1]
     zeros: set[tuple[int, int]] = set()
-    rows = _exact_rows(collections, name, features) if exact else _rows(first, second, name, run)
+    exactly = _exact(collections, name, features) if exact else None
+    rows = _rows(first, second, name, run) if exactly is None else _exact_rows(exactly, first, second)
     if name == "distance":
         rows = _noting_zeros(rows, first is second, zeros)
     if pairs is not None:
         columns = ["graph_1", "graph_2", name, *([] if confidence is None else ["low", "high", "method"])]
         if confidence is not None and not kernel and _can_be_read_again(names):
-            first, second = (_with_graphs(collection, reading, run) for collection in (first, second))
-        out.write(columns, _pairs(pairs, first, second, name, confidence, zeros), run.as_json)
+            first = _with_graphs(first, reading, run)
+            second = first if other is None else _with_graphs(second, reading, run)
+        out.write(columns, _pairs(pairs, first, second, name, confidence, zeros, exactly), run.as_json)
     elif nearest is not None:
         records = _nearest(rows, first, second, name, nearest)
         out.write(["graph_id", "rank", "neighbor", name], records, run.as_json)
@@ -144,15 +149,20 @@ def _rows(first: Collection, second: Collection, name: str, run: Run) -> Iterato
             advance(len(rows))
 
 
+def _exact(collections: Sequence[Collection], name: str, features: LikeFeatures) -> Callable[..., FloatArray]:
+    """Return the function that computes exact values of graphs."""
+    if not all(collection.graphs for collection in collections):
+        raise GraphError("--exact needs graphs, not vectors", where=collections[0].name)
+    grnf = features.transformer().fit([graph for each in collections for graph in each.graphs or ()])
+    return partial(grnf.pairwise_kernels if name == "kernel" else grnf.pairwise_distances, exact=True)
+
+
 def _exact_rows(
-    collections: Sequence[Collection], name: str, features: LikeFeatures
+    exactly: Callable[..., FloatArray], first: Collection, second: Collection
 ) -> Iterator[tuple[int, FloatArray]]:
     """Yield the whole matrix of exact values."""
-    graphs = [list(collection.graphs or []) for collection in collections]
-    if not all(graphs):
-        raise GraphError("--exact needs graphs, not vectors", where=collections[0].name)
-    grnf = features.transformer().fit([graph for some in graphs for graph in some])
-    yield 0, (grnf.pairwise_kernels if name == "kernel" else grnf.pairwise_distances)(*graphs, exact=True)
+    sides = [first] if first is second else [first, second]
+    yield 0, exactly(*(list(side.graphs or ()) for side in sides))
 
 
 def _noting_zeros(
@@ -204,8 +214,9 @@ def _report_zeros(
     if found:
         first, second = sides[0].ids[found[0][0]], sides[1].ids[found[0][1]]
         run.note(
-            f"grnf: distance 0 of graphs that are not isomorphic: {len(found):,} pairs, for example {first} "
-            f"and {second}. A larger order, for example --orders 1:1/3,2:1/3,3:1/3, may distinguish them"
+            f"grnf: distance 0 of graphs that are not isomorphic: {counted(len(found), 'pairs')}, for "
+            f"example {first} and {second}. A larger order, for example --orders 1:1/3,2:1/3,3:1/3, may "
+            "distinguish them"
         )
 
 
@@ -264,8 +275,8 @@ def _nearest(
 
 
 def _with_graphs(collection: Collection, reading: Input, run: Run) -> Collection:
-    """Read the graphs of vectors that were made of a file, for the upper bounds of distances."""
-    graphs = reading.collection(collection.name, run)
+    """Read the graphs of vectors again, for the upper bounds of distances. Bad ones were reported before."""
+    graphs = reading.collection(collection.name, replace(run, quiet=True))
     if graphs.graphs is None or graphs.ids != collection.ids:
         return collection
     return replace(collection, graphs=list(graphs.graphs))
@@ -278,6 +289,7 @@ def _pairs(
     name: str,
     confidence: float | None,
     zeros: set[tuple[int, int]],
+    exactly: Callable[..., FloatArray] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the values of the pairs in a file, with intervals of this confidence, and note zeros."""
     from grnf import metric
@@ -295,10 +307,18 @@ def _pairs(
     estimate = metric.distance if name == "distance" else metric.kernel_estimate
     sides = [(collection, _rows_of_ids(collection)) for collection in (first, second)]
     for line, ids in _read_pairs(path):
+        if line == 1 and not any(graph_id in rows for graph_id, (_, rows) in zip(ids, sides, strict=True)):
+            continue  # a header
         i, j = (
             _row(rows, graph_id, side.name, f"{path}, line {line}")
             for graph_id, (side, rows) in zip(ids, sides, strict=True)
         )
+        if exactly is not None and first.graphs and second.graphs:
+            exact_value = float(exactly([first.graphs[i]], [second.graphs[j]])[0, 0])
+            if name == "distance" and exact_value < ZERO and len(zeros) < MOST_ZEROS:
+                zeros.add((i, j))
+            yield {"graph_1": ids[0], "graph_2": ids[1], name: exact_value}
+            continue
         x, y = first.vectors[i], second.vectors[j]
         value = estimate(x, y, **precision) if math.isfinite(x.sum() + y.sum()) else None
         if name == "distance" and value is not None and value.value < ZERO and len(zeros) < MOST_ZEROS:

@@ -15,7 +15,7 @@ from grnf._utils.files import check_free
 from grnf.cli.graph_input import Input, SourceArgument, check_format
 from grnf.cli.messages import note, progress, report_bad, with_progress
 from grnf.cli.options import FullFeatures, Output, Run, checked, require
-from grnf.errors import GraphError
+from grnf.errors import GraphError, counted
 
 if TYPE_CHECKING:
     from grnf.estimators import GRNF
@@ -142,7 +142,7 @@ def embed(
                 summary = _to_disk(inputs, read, grnf, reading, out, run, advance)
     bad = summary["bad"]
     report_bad(bad, reading.on_error, run.quiet)
-    shape = f"{summary['graphs']:,} graphs, {summary['n_components']:,} numbers each"
+    shape = f"{counted(summary['graphs'], 'graphs')}, {summary['n_components']:,} numbers each"
     where = "" if out.output == "-" else f": {out.output} (settings in {summary['settings']})"
     run.report({**summary, "bad": len(bad)}, shape + where, err=out.output == "-")
     _report_set_aside(summary.get("set_aside", []), out.output)

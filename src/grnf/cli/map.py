@@ -21,6 +21,7 @@ from grnf.cli.options import (
     require,
     space_of_vectors,
 )
+from grnf.errors import counted
 
 if TYPE_CHECKING:
     from grnf.collection import Collection
@@ -146,8 +147,8 @@ def map(  # noqa: A001 the word users know
     }
     run.report(
         {**summary, "megabytes": size, "neighbors_kept": kept},
-        f"{page}: {len(made):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept. "
-        f"open it in a browser: {page.resolve().as_uri()}",
+        f"{page}: {counted(len(made), 'graphs')}, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept. "
+        f"Open it in a browser: {page.resolve().as_uri()}",
     )
 
 

@@ -11,6 +11,8 @@ from typing import IO, Any, TypeVar
 
 import typer
 
+from grnf.errors import counted
+
 __all__ = ["ClosedOutput", "Terminal", "note", "progress", "report_bad", "with_progress"]
 
 Item = TypeVar("Item")
@@ -105,7 +107,7 @@ def report_bad(bad: list[dict[str, Any]], on_error: str, quiet: bool = False) ->
     if not bad:
         return
     action = "left out" if on_error == "skip" else "rows of NaN"
-    note(f"grnf: {len(bad)} graphs could not be used ({action}):", quiet)
+    note(f"grnf: {counted(len(bad), 'graphs')} could not be used ({action}):", quiet)
     for record in bad[:MOST_REASONS]:
         note(f"  graph {record['graph_id']}: {record['reason']}", quiet)
     if len(bad) > MOST_REASONS:

@@ -16,7 +16,7 @@ from typer import Option
 
 from grnf._utils.files import check_free
 from grnf.cli.messages import note
-from grnf.errors import invalid
+from grnf.errors import counted, invalid
 
 if TYPE_CHECKING:
     from grnf.estimators import GRNF
@@ -158,7 +158,7 @@ class Destination:
 
     def summarize(self, counts: Mapping[str, Any], run: Messages, text: str | None = None) -> None:
         """Print what was written, on standard error if a table is on standard output."""
-        text = ", ".join(f"{value:,} {name}" for name, value in counts.items()) if text is None else text
+        text = ", ".join(counted(value, name) for name, value in counts.items()) if text is None else text
         if self.output == "-":
             note(text, run.quiet or run.as_json)
         else:

@@ -11,7 +11,7 @@ from typer import Option
 
 from grnf.cli.graph_input import Input, SourceArgument
 from grnf.cli.options import LikeFeatures, Output, Run, Space, check_radius, require, space_of_vectors
-from grnf.errors import GraphError
+from grnf.errors import GraphError, counted
 
 if TYPE_CHECKING:
     from grnf.collection import Collection
@@ -111,7 +111,7 @@ def split(
     text += f", least distance between parts {least:.6g}"
     if radius is not None and (given or parts_column or by != "distance"):
         counts["graphs within the radius of an earlier part"] = leaks = int((distances <= radius).sum())
-        text += f", {leaks:,} graphs within {radius:g} of an earlier part"
+        text += f", {counted(leaks, 'graphs')} within {radius:g} of an earlier part"
     out.summarize(counts, run, text)
 
 

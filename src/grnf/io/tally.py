@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from grnf.errors import counted
 from grnf.io.raw import BadGraph, RawGraph
 from grnf.io.vectors.blocks import as_text, plain
 
@@ -215,13 +216,14 @@ class Tally:
         """Return sentences about what a user should check."""
         directed, n_graphs = self.counts["directed_graphs"], self.n_graphs
         repeated, mixed = self.counts["repeated_edges"], directed if directed < n_graphs else 0
+        no_y = self.y.missing
         counts = {
-            f"{self.n_bad} graphs cannot be read": self.n_bad,
+            f"{counted(self.n_bad, 'graphs')} that cannot be read": self.n_bad,
             f"{directed} of {n_graphs} graphs are directed, the rest not": mixed,
-            f"{self.counts['empty_graphs']} graphs have no nodes": self.counts["empty_graphs"],
-            f"{repeated} edges repeat another; repeats are summed": repeated,
-            f"{self.repeated_ids} graphs have the id of an earlier one": self.repeated_ids,
-            f"{self.y.missing} graphs have no y, though others do": self.y.missing if self.y.counts else 0,
+            f"{counted(self.counts['empty_graphs'], 'graphs')} without nodes": self.counts["empty_graphs"],
+            f"{counted(repeated, 'edges')} repeating another (repeats are summed)": repeated,
+            f"{counted(self.repeated_ids, 'graphs')} with the id of an earlier one": self.repeated_ids,
+            f"{counted(no_y, 'graphs')} without y, though others have one": no_y if self.y.counts else 0,
         }
         problems = [text for text, count in counts.items() if count]
         for item, columns in (("node", self.node_columns), ("edge", self.edge_columns)):
@@ -230,7 +232,7 @@ class Tally:
                 if column.graphs < n_graphs:
                     problems.append(f"{title} is in {column.graphs} of {n_graphs} graphs only")
                 if column.missing:
-                    problems.append(f"{title} lacks {column.missing} values")
+                    problems.append(f"{title} lacks {counted(column.missing, 'values')}")
                 if len(column.kinds) > 1:
                     problems.append(f"{title} is of several types: {', '.join(sorted(column.kinds))}")
         return problems
