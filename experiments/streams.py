@@ -298,7 +298,7 @@ def draw(results):
     last.set_xticks(
         range(len(single)), [f"{kind}\n{name}".replace("-", "-\n") for kind, name, _ in single], fontsize=8
     )
-    last.set(title="other changes", xlim=(-0.5, len(single) - 0.5))
+    last.set(title="other changes", xlim=(-0.5, max(len(single), 1) - 0.5))
     ticks = [2, 5, 10, 20, 50, 100, 200, 500]
     all_axes[0].set(yscale="log", ylabel="mean delay, graphs (at most 500)")
     all_axes[0].set_yticks(ticks, map(str, ticks))

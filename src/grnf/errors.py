@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Self
 
 __all__ = [
@@ -11,7 +10,6 @@ __all__ = [
     "GraphError",
     "GrnfWarning",
     "OrderTooLargeError",
-    "counted",
     "invalid",
 ]
 
@@ -97,18 +95,6 @@ def invalid(name: str, requirement: str, found: str = "", cure: str = "") -> Val
     ValueError('K must be a square matrix, got shape (3, 4). Pass the Gram matrix')
     """
     return ValueError(f"{name} must {requirement}{found and f', got {found}'}{cure and f'. {cure}'}")
-
-
-def counted(count: int, things: str) -> str:
-    """Return a count with what is counted. For 1, its first plural becomes a singular.
-
-    Examples
-    --------
-    >>> counted(1234, "graphs"), counted(1, "queries"), counted(1, "redundant graphs")
-    ('1,234 graphs', '1 query', '1 redundant graph')
-    """
-    one = re.sub(r"(?:(ie)|(?<!s))s\b", lambda end: "y" if end[1] else "", things, count=1)
-    return f"{count:,} {one if count == 1 else things}"
 
 
 def _rebuilt(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from grnf._utils.words import counted
 from grnf.cli.graph_input import Input, SourceArgument, check_format
 from grnf.cli.messages import progress, report_bad
 from grnf.cli.options import Force, Messages, check_free
-from grnf.errors import GraphError, counted
+from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.io import RawGraph

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from typer import Argument, Option
 
 from grnf._utils.files import is_pipe
+from grnf._utils.words import counted
 from grnf.cli.graph_input import Input, Sample, holds_vectors
 from grnf.cli.messages import progress
 from grnf.cli.options import LikeFeatures, Output, Run, check_probability, require
-from grnf.errors import GraphError, counted
+from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.collection import Collection

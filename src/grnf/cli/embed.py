@@ -12,10 +12,11 @@ import typer
 from typer import Option
 
 from grnf._utils.files import check_free
+from grnf._utils.words import counted
 from grnf.cli.graph_input import Input, SourceArgument, check_format
 from grnf.cli.messages import note, progress, report_bad, with_progress
 from grnf.cli.options import FullFeatures, Output, Run, checked, require
-from grnf.errors import GraphError, counted
+from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.estimators import GRNF

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from typer import Option
 
+from grnf._utils.words import counted
 from grnf.cli.graph_input import Input, SourceArgument
 from grnf.cli.options import (
     Destination,
@@ -21,7 +22,6 @@ from grnf.cli.options import (
     require,
     space_of_vectors,
 )
-from grnf.errors import counted
 
 if TYPE_CHECKING:
     from grnf.collection import Collection

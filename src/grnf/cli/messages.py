@@ -11,7 +11,7 @@ from typing import IO, Any, TypeVar
 
 import typer
 
-from grnf.errors import counted
+from grnf._utils.words import counted
 
 __all__ = ["ClosedOutput", "Terminal", "note", "progress", "report_bad", "with_progress"]
 

@@ -15,8 +15,9 @@ import typer
 from typer import Option
 
 from grnf._utils.files import check_free
+from grnf._utils.words import counted
 from grnf.cli.messages import note
-from grnf.errors import counted, invalid
+from grnf.errors import invalid
 
 if TYPE_CHECKING:
     from grnf.estimators import GRNF

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Option
 
+from grnf._utils.words import counted
 from grnf.cli.graph_input import Input, SourceArgument
 from grnf.cli.options import LikeFeatures, Output, Run, Space, check_radius, require, space_of_vectors
-from grnf.errors import GraphError, counted
+from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.collection import Collection

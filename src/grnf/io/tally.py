@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from grnf.errors import counted
+from grnf._utils.words import counted
 from grnf.io.raw import BadGraph, RawGraph
 from grnf.io.vectors.blocks import as_text, plain
 
