@@ -4,7 +4,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from test_definition import assert_engine_is_definition
 
@@ -13,8 +13,9 @@ from grnf._utils.jit import compiled
 from grnf.activations import ACTIVATIONS
 from grnf.engine import Engine, costs, plan, schedule
 from grnf.engine.schedule import Piece
-from grnf.engine.statistics import neighbors
-from grnf.engine.tuple_types import count_types, form_of, read
+from grnf.engine.statistics import VALUES_SEARCHED, neighbors
+from grnf.engine.triple_types import triples_along_edges
+from grnf.engine.tuple_types import _ordered, _reverse, _unordered, count_types, form_of, read
 from grnf.law import ParameterLaw
 from random_graphs import cycle
 
@@ -196,3 +197,29 @@ def test_types_and_tuples_agree_where_types_are_refused(typed_everywhere, monkey
     assert done.any()
     assert not done.all()
     np.testing.assert_allclose(found, engine._replace(group=False).sums(batch, draw), rtol=1e-10)
+
+
+@compiled
+def _ways(of, twins, most):
+    """Return keys and counts of triples, by the walk and along the edges of single nodes."""
+    form = form_of(3, of.n_classes[0], of.value_ptr[1] - of.value_ptr[0])
+    walked, reverse = _unordered(of, form, 0, most), _reverse(of, 0)
+    types = _ordered(walked[0], walked[1], reverse, form)
+    found = [(types.keys, types.counts)]
+    if not twins:
+        along = triples_along_edges(of, 0, form, most)
+        types = _ordered(along[0], along[1], reverse, form)
+        found.append((types.keys, types.counts))
+    return found
+
+
+@given(st.integers(0, 10**6), st.integers(3, 24), st.booleans(), st.booleans(), st.floats(0, 1.5))
+def test_all_ways_count_the_same_triples(seed, n, directed, twins, density):
+    """The walk and the way along edges, whatever the plan would choose."""
+    labels, values = (int(count) for count in np.random.default_rng(seed).integers(1, (4, 6)))
+    graph = labelled_graph(seed, n, labels, values, directed, density)
+    *_, of = classes_of(graph, twins)
+    assume(of.value_ptr[1] <= VALUES_SEARCHED)  # of more, some values have several numbers
+    ways = [dict(zip(*way, strict=True)) for way in _ways(of, twins, 10**9)]
+    assert sum(ways[0].values()) == n * (n - 1) * (n - 2)
+    assert all(way == ways[0] for way in ways)

@@ -135,6 +135,18 @@ def test_direction_is_kept():
     assert grnf.distance(both.to_directed(), both).value < 1e-12
 
 
+def test_a_graph_has_the_same_vector_in_any_company():
+    generator = np.random.default_rng(0)
+    graph = Graph(4, [(3, 2), (1, 0), (2, 0)], generator.normal(size=(4, 1)), generator.normal(size=3))
+    other = to_networkx(graph)
+    grnf = GRNF(32, random_state=0)
+    mixed = grnf.fit_transform([graph, other])
+    np.testing.assert_array_equal(grnf.transform([graph, other]), mixed)
+    np.testing.assert_array_equal(grnf.transform([graph]), mixed[:1])
+    np.testing.assert_array_equal(grnf.transform([other]), mixed[1:])
+    np.testing.assert_allclose(mixed[0], mixed[1], rtol=1e-5, atol=1e-7)
+
+
 def test_lists_of_graphs_are_not_encoded(monkeypatch):
     def refuse(*_):
         raise AssertionError("a plain graph went through the encoder")

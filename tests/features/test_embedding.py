@@ -12,10 +12,10 @@ from grnf import GRNF, Graph, GraphError, null_graph
 from grnf.datasets import make_sbm
 from grnf.engine import Schedule
 from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
-from grnf.metric import distance, kernel_estimate, pairwise_distances, truncation_bias
+from grnf.metric import distance, kernel_estimate, pairwise_distances, pairwise_kernels, truncation_bias
 from grnf.metric.bounds import failure_probability
 from optional import require
-from random_graphs import cycle, graphs, two_triangles
+from random_graphs import cycle, graphs, random_graph, two_triangles
 
 nx = require("networkx")
 
@@ -286,3 +286,16 @@ def test_a_million_features_in_chunks(pair):
     assert sum(group.theta.size for group in draw.groups) < 5_000_000
     z1, z2 = GRNF(10**6, random_state=0).fit_transform(pair)
     assert distance(z1, z2).interval(0.01)[0] > 0
+
+
+def test_metric_axioms_and_positive_semi_definite_kernel():
+    generator = np.random.default_rng(0)
+    some = [random_graph(generator, int(n), 2) for n in generator.integers(0, 8, 30)]
+    Z = GRNF(256, random_state=0, dtype="float64").fit_transform(some)
+    D = pairwise_distances(Z)
+    np.testing.assert_array_equal(np.diag(D), 0)
+    np.testing.assert_allclose(D, D.T, atol=1e-15)
+    through = D[:, np.newaxis, :] + D[np.newaxis, :, :]  # d(i, k) + d(j, k)
+    assert (through.min(axis=2) >= D - 1e-12).all()
+    K = pairwise_kernels(Z)
+    assert np.linalg.eigvalsh(K).min() > -1e-12 * np.trace(K)
