@@ -1,6 +1,7 @@
 import json
 import pickle
 
+import networkx as nx
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -260,3 +261,16 @@ def test_orders_that_cost_too_much_are_left_out_with_a_word(tmp_path):
     assert (rich.orders_ == GRNF(**settings).fit(graphs).orders_).all()
     with pytest.raises(ValueError, match="max_seconds_per_graph"):
         GRNF(max_seconds_per_graph=0).fit(graphs)
+
+
+def test_an_attribute_that_is_always_none_is_left_out_without_a_warning():
+    """Warnings are errors in tests."""
+    graphs = [nx.path_graph(n) for n in (3, 4, 5)]
+    for graph in graphs:
+        nx.set_node_attributes(graph, {v: None for v in graph}, "name")
+        nx.set_node_attributes(graph, {v: float(v) for v in graph}, "charge")
+    model = GRNF(8, random_state=0).fit(graphs)
+    bare = [nx.path_graph(n) for n in (3, 4, 5)]
+    for graph in bare:
+        nx.set_node_attributes(graph, {v: float(v) for v in graph}, "charge")
+    np.testing.assert_array_equal(model.transform(graphs), model.transform(bare))

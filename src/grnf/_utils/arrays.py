@@ -57,8 +57,16 @@ def principal_axes(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     sample = row_sample(X)
     mean = sample.mean(axis=0)
     sample -= mean
-    variances, axes = np.linalg.eigh(sample.T @ sample / len(sample))
-    return mean, np.maximum(variances[::-1], 0), np.ascontiguousarray(axes[:, ::-1])
+    count, width = sample.shape
+    if 3 * count >= width:
+        variances, axes = np.linalg.eigh(sample.T @ sample / count)
+        return mean, np.maximum(variances[::-1], 0), np.ascontiguousarray(axes[:, ::-1])
+    axes, rows = np.linalg.qr(sample.T, mode="complete")  # the first `count` axes span the rows
+    some, turned = np.linalg.eigh(rows[:count] @ rows[:count].T / count)
+    axes[:, :count] = axes[:, :count] @ turned[:, ::-1]
+    variances = np.zeros(width)
+    variances[:count] = np.maximum(some[::-1], 0)
+    return mean, variances, axes
 
 
 def conformal_pvalues(calibration: FloatArray, scores: FloatArray) -> FloatArray:
