@@ -22,7 +22,7 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1, **o
     figure, all_axes = figures.new_figure(width, height, columns, rows, **options)
     for axes, letter in zip(all_axes, "abcdefgh", strict=False):
         axes.set_prop_cycle(color=COLORS)
-        if 1 < len(all_axes) < 8:
+        if 1 < len(all_axes) < 9:
             axes.set_title(letter, loc="left", fontsize=11, fontweight="bold")
     return figure, all_axes
 

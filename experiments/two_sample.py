@@ -4,7 +4,7 @@ import time
 from types import SimpleNamespace
 
 import numpy as np
-from scipy.stats import binom, spearmanr
+from scipy.stats import binom, binomtest, spearmanr
 
 from experiments.figures import COLORS, new_figure
 from experiments.study import Table
@@ -209,9 +209,16 @@ def power_table(found):
             continue
         done = record["rejected"]
         best = max((value, name) for name, value in done.items() if name != OURS)
-        what = f"{family}: {change}" + (f" {100 * share:g} %" if share else "")
         cells = [f"{100 * done[name]:.0f}" for name in done]
-        rows.append([what, str(n), str(record["draws"]), *cells, f"{100 * (done[OURS] - best[0]):+.0f}"])
+        rows.append(
+            [
+                _title(family, change, share),
+                str(n),
+                str(record["draws"]),
+                *cells,
+                f"{100 * (done[OURS] - best[0]):+.0f}",
+            ]
+        )
     names = list(next(iter(_levels(found).values()))["rejected"])
     return Table("Rejections in percent at level 5 %", ["change", "n", "draws", *names, "GRNF - best"], rows)
 
@@ -277,34 +284,61 @@ def tables(results):
 
 
 def draw(results):
-    """Draw the share of rejections against the size of the samples, for six changes."""
+    """Draw the share of rejections against the size of the samples: six changes, and the mean of all."""
     found = by_key(results)
     changes = list(dict.fromkeys(key[:3] for key in found if key[1] not in OTHERS))
-    changes = [key for key in changes if key in PANELS] or changes[:6]
-    columns = min(3, len(changes))
-    rows = -(-len(changes) // columns)
-    figure, axes = new_figure(3.0 * columns, 2.3 * rows, columns, rows, sharex=True, sharey=True)
+    shown = [key for key in changes if key in PANELS] or changes[:6]
+    everywhere = [n for n in TICKS if all((*change, n) in found for change in changes)]
+    panels = [
+        (_title(*change), [change], sorted(key[3] for key in found if key[:3] == change)) for change in shown
+    ]
+    panels.append((f"mean of all {len(changes)} changes", changes, everywhere))
+    figure, axes = new_figure(11.2, 4.8, 4, 2, sharex=True, sharey=True)
     names = list(next(iter(_levels(found).values()))["rejected"])
     colors = dict(zip(names, ["black", *COLORS[:4]], strict=True))
-    for place, (ax, change) in enumerate(zip(axes, changes, strict=False)):
-        sizes = sorted(key[3] for key in found if key[:3] == change)
+    for ax, (title, averaged, sizes) in zip(axes, panels, strict=False):
         for name in reversed(names):
-            values = [100 * found[*change, n]["rejected"][name] for n in sizes]
-            ax.plot(sizes, values, "o-", ms=3, color=colors[name], label=name, lw=2.2 if name == OURS else 1)
+            values, ends = _rejections(found, averaged, sizes, name)
+            look = {"color": colors[name], "lw": 2.2 if name == OURS else 1}
+            ax.errorbar(sizes, values, yerr=ends, fmt="o-", ms=3, elinewidth=1, capsize=2, label=name, **look)
         ax.axhline(5, color="grey", lw=0.6, ls=":")
         ax.set_xscale("log", base=2)
-        ax.set_xticks(TICKS, labels=map(str, TICKS), fontsize=8)
-        share = f" {100 * change[2]:g} %" if change[2] else ""
-        ax.set_title(f"{change[0]}: {change[1]}{share}", fontsize=8)
+        ax.set_xticks(TICKS, labels=map(str, TICKS))
+        ax.tick_params(labelsize=8)
+        ax.set_title(title, fontsize=9)
         ax.set_ylim(-4, 104)
-        if place % columns == 0:
-            ax.set_ylabel("rejected, %", fontsize=8)
-        if place + columns >= len(changes):  # the last one in its column
-            ax.set_xlabel("graphs in each sample", fontsize=8)
-            ax.tick_params(labelbottom=True)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=5, frameon=False, fontsize=9)
+    for ax in axes[len(panels) :]:
+        ax.set_axis_off()
+        ax.set_title("", loc="left")
+        handles, labels = axes[0].get_legend_handles_labels()
+        ax.legend(handles[::-1], labels[::-1], loc="center", frameon=False, fontsize=9)
+    for ax in axes[::4]:
+        ax.set_ylabel("rejected, %", fontsize=9)
+    for ax in axes[3:7]:  # nothing is below them
+        ax.set_xlabel("graphs in each sample", fontsize=9)
+        ax.tick_params(labelbottom=True)
     return figure
+
+
+def _title(family, change, share):
+    return f"{family}: {change}" + (f" {100 * share:g} %" if share else "")
+
+
+def _rejections(found, changes, sizes, name):
+    """Return the mean share over changes in percent for each size, and the ends of its 95 % interval."""
+    values, ends = [], []
+    for n in sizes:
+        shares = np.array([found[*change, n]["rejected"][name] for change in changes])
+        draws = np.array([found[*change, n]["draws"] for change in changes])
+        values.append(100 * shares.mean())
+        if len(changes) == 1:
+            interval = binomtest(round(shares[0] * draws[0]), int(draws[0])).proportion_ci(method="wilson")
+            low, high = 100 * interval.low, 100 * interval.high
+        else:
+            error = 196 * np.sqrt((shares * (1 - shares) / draws).sum()) / len(changes)
+            low, high = values[-1] - error, values[-1] + error
+        ends.append((max(0, values[-1] - low), max(0, high - values[-1])))
+    return values, np.transpose(ends)
 
 
 def settings(_study):
