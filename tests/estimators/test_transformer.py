@@ -267,7 +267,7 @@ def test_an_attribute_that_is_always_none_is_left_out_without_a_warning():
     """Warnings are errors in tests."""
     graphs = [nx.path_graph(n) for n in (3, 4, 5)]
     for graph in graphs:
-        nx.set_node_attributes(graph, {v: None for v in graph}, "name")
+        nx.set_node_attributes(graph, dict.fromkeys(graph), "name")
         nx.set_node_attributes(graph, {v: float(v) for v in graph}, "charge")
     model = GRNF(8, random_state=0).fit(graphs)
     bare = [nx.path_graph(n) for n in (3, 4, 5)]

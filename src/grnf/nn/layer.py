@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from contextlib import nullcontext
+from functools import partial
 from inspect import signature
 from typing import Any, Self
 
@@ -300,9 +301,15 @@ class GRNFLayer(nn.Module):
         """Return the features by the compiled kernels."""
         settings = self._settings()
         order_of, thetas = self.orders[:: self.heads], [self.theta(k) for k in settings.orders]
-        weight, null = self._root_weights(), self._null(torch.float64)
-        rho_i = ACTIVATIONS[self.activation].function
-        result = frozen_features(inputs, thetas, order_of, settings, rho_i=rho_i, null=null, weight=weight)
+        result = frozen_features(
+            inputs,
+            thetas,
+            order_of,
+            settings,
+            rho_i=ACTIVATIONS[self.activation].function,
+            null_sums=partial(self._all_null_sums, torch.float64) if self.center else None,
+            weight=self._root_weights(),
+        )
         if result is not None:
             return result
         sums = feature_sums(inputs, thetas, order_of, settings)
@@ -324,8 +331,12 @@ class GRNFLayer(nn.Module):
         """Return the features of the null graph, or zeros without `center`."""
         if not self.center:
             return torch.zeros_like(self.importance, dtype=dtype)
+        return rho(self.activation, self._all_null_sums(dtype))
+
+    def _all_null_sums(self, dtype: torch.dtype) -> Tensor:
+        """Return the sums of the null graph, in the order of the features."""
         sums = torch.cat([self._null_sums(k).to(dtype) for k in self._used()])
-        return rho(self.activation, self._in_order(sums[None])[0])
+        return self._in_order(sums[None])[0]
 
     def _used(self) -> list[int]:
         """Return the orders that have features."""
@@ -362,7 +373,7 @@ class GRNFLayer(nn.Module):
         return torch.cat(result, dim=1)
 
     def _null_sums(self, k: int) -> Tensor:
-        """Return the sums of the null graph, which has tuples for the first partition alone: one slot."""
+        """Return the sums of the null graph at order k: it has tuples for the first partition alone."""
         heads, F_h = self._all_heads(k), self.hidden_channels
         start = 1 - 2 * self._head_sizes[k]
         hidden = rho(self.hidden_activation, self.theta(k)[:, start : start + F_h])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
@@ -74,24 +75,31 @@ def frozen_features(
     settings: Settings,
     *,
     rho_i: Rho,
-    null: Tensor,
+    null_sums: Callable[[], Tensor] | None,
     weight: Tensor,
 ) -> Tensor | None:
-    """Return (rho_i(sums) - null) * weight in one step, as in `grnf.GRNF`. None if torch must see each step.
+    """Return (rho_i(sums) - rho_i(null sums)) * weight in one step, as in `grnf.GRNF`.
 
-    That is for gradients, for tensors on a device or of another kind, and while torch compiles.
+    None if torch must see each step: for gradients, for tensors on a device or of another kind, and while
+    torch compiles. The sums of the null graph are kept while theta are the same numbers.
     """
     x, arcs, values, batch, n_graphs = inputs
-    tensors = (*inputs[:4], order_of, *thetas, null, weight)
+    tensors = (*inputs[:4], order_of, *thetas, weight)
     plain = all(type(one) in (Tensor, nn.Parameter) and one.device.type == "cpu" for one in tensors)
     wanted = torch.is_grad_enabled() and any(one.requires_grad for one in tensors)
     known = weight.dtype in (torch.float32, torch.float64)
     if settings.hidden or wanted or not plain or not known or torch.compiler.is_compiling():
         return None
     arguments = x.detach(), arcs, values.detach(), batch, order_of, thetas, n_graphs, *settings
-    shift, factor = (one.detach().double().numpy() for one in (null, weight))
+    factor = weight.detach().double().numpy()
     dtype = np.float32 if weight.dtype == torch.float32 else np.float64
-    return torch.from_numpy(_Work(arguments).features(rho_i, shift, factor, dtype))
+    work = _Work(arguments)
+    null: FloatArray = np.zeros(len(factor))
+    if null_sums is not None:
+        if work.kept.null_sums is None:
+            work.kept.null_sums = null_sums().detach().double().numpy()
+        null = rho_i(work.kept.null_sums)
+    return torch.from_numpy(work.features(rho_i, null, factor, dtype))
 
 
 class _Work:
@@ -115,15 +123,15 @@ class _Work:
         self.prepared: list[Prepared | None] = [None] * len(self.pieces)
         self.keep = keep
         channels = self.node_width + edge_channels(self.graphs.edge_width, settings.adjacency_channel)
-        self.groups, self._channels = _kept(thetas, order_of, settings, self.engine, channels)
+        self.kept = _kept(thetas, order_of, settings, self.engine, channels)
         self.columns = self.channels(any(piece.directed for piece in self.pieces)).columns
 
     def channels(self, directed: bool) -> Channels:
         """Return the coefficients for directed or for undirected graphs."""
-        if directed not in self._channels:
-            given = self.groups, self.node_width, directed, self.settings.hidden
-            self._channels[directed] = self.engine.channels(*given)
-        return self._channels[directed]
+        if directed not in self.kept.channels:
+            given = self.kept.groups, self.node_width, directed, self.settings.hidden
+            self.kept.channels[directed] = self.engine.channels(*given)
+        return self.kept.channels[directed]
 
     def sums(self) -> FloatArray:
         """Return the sums of all graphs."""
@@ -179,10 +187,10 @@ class _Work:
                         out += array
             if parts:
                 shape = {"node_width": self.node_width, "directed": directed}
-                all_of = theta_gradients(self.groups, parts[0], **shape, basis=self.settings.basis)
+                all_of = theta_gradients(self.kept.groups, parts[0], **shape, basis=self.settings.basis)
                 for out, d_theta in zip(result, all_of, strict=True):
                     out += d_theta
-        for out, group in zip(result, self.groups, strict=True):
+        for out, group in zip(result, self.kept.groups, strict=True):
             if self.settings.hidden:  # heads are not here
                 out[:, -n_head_parameters(group.k, group.hidden_channels) :] = 0
             else:
@@ -195,28 +203,36 @@ def _back(d: FloatArray, order: IntArray | None) -> FloatArray:
     return d if order is None else d[np.argsort(order)]
 
 
-_cache: OrderedDict[Any, tuple[list[Tensor], tuple[OrderDraw, ...], dict[bool, Channels]]] = OrderedDict()
+@dataclass
+class _Kept:
+    """What depends on the coefficients alone."""
+
+    given: list[Tensor]
+    groups: tuple[OrderDraw, ...]
+    channels: dict[bool, Channels] = field(default_factory=dict)
+    null_sums: FloatArray | None = None
 
 
-def _kept(
-    thetas: list[Tensor], order_of: Tensor, settings: Settings, engine: Engine, channels: int
-) -> tuple[tuple[OrderDraw, ...], dict[bool, Channels]]:
-    """Return theta as a draw, and a place for its coefficients: kept while theta are the same numbers."""
+_cache: OrderedDict[Any, _Kept] = OrderedDict()
+
+
+def _kept(thetas: list[Tensor], order_of: Tensor, settings: Settings, engine: Engine, channels: int) -> _Kept:
+    """Return theta as a draw, with what was made of them while they are the same numbers."""
     key = tuple(theta.data_ptr() for theta in thetas), str(settings), engine.dtype, channels
     known = _cache.get(key)
     given = [*thetas, order_of]
-    if known is not None and all(map(torch.equal, known[0], given)):
-        return known[1:]
+    if known is not None and all(map(torch.equal, known.given, given)):
+        return known
     groups, order = [], order_of.cpu().numpy()
     for k, theta in zip(settings.orders, thetas, strict=True):
         features = np.flatnonzero(order == k)
         groups.append(
             OrderDraw(k, features, theta.double().cpu().numpy(), channels, settings.hidden_channels)
         )
-    _cache[key] = [one.detach().clone() for one in given], tuple(groups), {}
+    _cache[key] = _Kept([one.detach().clone() for one in given], tuple(groups))
     while len(_cache) > KEPT:
         _cache.popitem(last=False)
-    return _cache[key][1:]
+    return _cache[key]
 
 
 _ARGUMENTS = (
