@@ -1,10 +1,10 @@
-"""Ours beside the authors' code (dzambon/graph-random-neural-features), in one run, taking turns.
+"""`GRNF` compared with the authors' code (dzambon/graph-random-neural-features), in turns in one run.
 
 GRNF_AUTHORS names a folder with their repository. It runs in a process of its own (their package has our
 name), with a stand-in for `torch_scatter`; nothing of it is copied. Alone: python benchmarks/authors.py
 
-The vectors are not compared here: theirs divide one sum by n^3 (see `tests/engine/test_golden.py` for what
-they agree in).
+The vectors are not compared here: the authors' code divides one sum by n^3. `tests/engine/test_golden.py`
+compares the rest.
 """
 
 import json
@@ -21,13 +21,13 @@ import numpy as np
 SETS = ("MUTAG", "ENZYMES", "IMDB-BINARY", "NCI1")
 M, HIDDEN, THREADS = 512, 4, 2
 PAIRS = 10_000
-"""Sum of n^2 in one batch of theirs, of which each takes M / 3 * HIDDEN numbers, several times over."""
+"""Sum of n^2 in one batch of the authors' code. Each takes M / 3 * HIDDEN numbers, several times over."""
 
 ROUNDS, SECONDS_A_ROUND = 5, 1.0
 
 
 def bench_authors():
-    """Ours and the authors' code taking turns, two threads each: vectors of whole sets, labels only."""
+    """`GRNF` and the authors' code in turns, two threads each: vectors of whole datasets, labels only."""
     folder = os.environ.get("GRNF_AUTHORS")
     if not folder:
         print("left out: set GRNF_AUTHORS to a folder with dzambon/graph-random-neural-features", flush=True)
@@ -50,16 +50,16 @@ def compare(name, folder):
         ours, theirs = [], []
         for _ in range(ROUNDS):
             theirs.append(authors.seconds())
-            grnf.transform(graphs)  # not timed: caches are theirs
+            grnf.transform(graphs)  # not timed: the caches hold data of the other process
             ours += timed(lambda: grnf.transform(graphs))
         shape = authors.shape
     if shape != list(vectors.shape):
-        raise RuntimeError(f"{name}: the authors' vectors have shape {shape}, ours {vectors.shape}")
+        raise RuntimeError(f"{name}: the authors' vectors have shape {shape}, those of GRNF {vectors.shape}")
     seconds = {"ours": float(np.median(ours)), "authors": float(np.median(theirs))}
     return {
         "seconds": seconds,
         "times_faster": seconds["authors"] / seconds["ours"],
-        "times_faster_by_the_fastest": min(theirs) / min(ours),  # beside a busy neighbour the truer one
+        "times_faster_by_the_fastest": min(theirs) / min(ours),  # less disturbed by other load
         "rounds": ROUNDS,
         "calls": {"ours": len(ours), "authors": len(theirs)},
         "graphs": len(graphs),
@@ -88,7 +88,7 @@ class Authors:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            # threads that wait must not take a core from ours, or from each other on a busy machine
+            # threads that wait must not take a core from GRNF, or from each other
             env=os.environ | {"OMP_NUM_THREADS": str(THREADS), "OMP_WAIT_POLICY": "PASSIVE"},
         )
         self.shape = None

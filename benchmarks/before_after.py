@@ -1,4 +1,4 @@
-"""The benchmarks that time our own loops, before and after a change, taking turns in one run.
+"""The benchmarks that time the kernels of grnf, before and after a change, taking turns in one run.
 
 GRNF_BEFORE is a checkout of the version before. Each version runs in a process of its own, which waits for
 the name of a task on its standard input and answers with the CPU seconds that it took: a noisy moment hits

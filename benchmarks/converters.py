@@ -1,4 +1,4 @@
-"""From files and objects to vectors: cost of reading and encoding compared with the loops, one core.
+"""From files and objects to vectors: cost of reading and encoding compared with the kernels, one core.
 
 Alone: python benchmarks/converters.py [ROW ...]
 """
@@ -37,7 +37,7 @@ def bench_converters(names=()):
 
 
 def loops(grnf, graphs):
-    """What is left when graphs are encoded: the loops alone."""
+    """What is left when graphs are encoded: the kernels alone."""
     batch, _, _ = grnf.encoder_.encode_batch(graphs)
     return lambda: grnf._embedder(batch)
 

@@ -1,6 +1,6 @@
-"""The first call on a fresh machine: `GRNF().fit_transform` with an empty compile cache, and with a warm one.
+"""The first call on a new computer: `GRNF().fit_transform` with an empty compile cache, and with a warm one.
 
-Each in a process of its own: seconds, and which loops were compiled for it.
+Each in a process of its own: seconds, and which kernels were compiled for it.
 
 Alone: python benchmarks/first_call.py, or with the number of rounds: python benchmarks/first_call.py 1
 """
@@ -78,7 +78,7 @@ def child():
                 row["without_those_inside"] += seconds - inner
 
     event.register("numba:compile", Listener())
-    calls, busy = [], time.process_time()  # of the processor: the same beside a busy neighbour
+    calls, busy = [], time.process_time()  # CPU time: other load does not change it
     for _ in range(2):
         before = time.perf_counter()
         GRNF(random_state=0).fit_transform(graphs)
@@ -102,8 +102,8 @@ def show(rows):
         seconds = ", ".join(f"{key.replace('_', ' ')} {value:.2f} s" for key, value in row["seconds"].items())
         every = ", ".join(f"{value:.1f}" for value in row["all_first_calls"])
         print(
-            f"{state} cache: {seconds}; {row['compiled_loops']} loops compiled; "
-            f"{row['processor_seconds']:.2f} s of the processor (first calls: {every} s)"
+            f"{state} cache: {seconds}; {row['compiled_loops']} kernels compiled; "
+            f"{row['processor_seconds']:.2f} s of CPU time (first calls: {every} s)"
         )
         for name, of in row["compiled"].items():
             print(

@@ -1,4 +1,4 @@
-"""Orders 3 and 4 by types of tuples: beside the loop over tuples, orders 1 and 2, and on regular graphs."""
+"""Orders 3 and 4 by types of tuples, compared with all tuples and with orders 1 and 2; regular graphs."""
 
 import time
 
@@ -44,7 +44,7 @@ def against_tuples(name, M):
 
 
 def against_low_orders():
-    """All of NCI1, M = 512: orders 1, 2 and 3, a third each, beside orders 1 and 2."""
+    """All of NCI1, M = 512: orders 1, 2 and 3, a third each, compared with orders 1 and 2."""
     graphs = measure.load("NCI1")
     laws = {
         "half": {1: 1 / 2, 2: 1 / 2},
@@ -90,7 +90,7 @@ def regular(n, k):
 
 
 def bench_orders():
-    """Orders 3 and 4, one thread: by types of tuples, tuple by tuple, beside orders 1 and 2."""
+    """Orders 3 and 4, one thread: by types of tuples, tuple by tuple, compared with orders 1 and 2."""
     rows = {
         f"{label}, order 3, M = {M}": against_tuples(name, M)
         for name, label in (("NCI1", "NCI1"), ("PROTEINS_full", "PROTEINS (labels)"), ("IMDB-BINARY",) * 2)

@@ -1,8 +1,8 @@
-"""`pairwise_distances` where vectors are equal or nearly so, beside distinct ones and beside scikit-learn.
+"""`pairwise_distances` of vectors that are equal or nearly so, of distinct ones, and by scikit-learn.
 
     python benchmarks/pairwise.py
 
-prints seconds and ratios as JSON. One thread each: with more, products of small matrices measure the machine.
+prints seconds and ratios as JSON. One thread each: more would measure the scheduler.
 """
 
 import json

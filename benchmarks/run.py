@@ -42,7 +42,7 @@ def draw_for(graphs, orders=None):
 
 
 def memory_and_error(grnf, graphs, orders=None):
-    """What stands beside every time: peak memory of the call, and the error of its numbers."""
+    """What is listed with every time: peak memory of the call, and the error of its numbers."""
     return {
         "peak_memory_mb": measure.peak_memory(lambda: grnf.transform(graphs)),
         "error_against_definition": measure.error_against_definition(graphs, orders),
@@ -90,8 +90,8 @@ def bench_bound():
 def bench_afternoon():
     """Against a straightforward dense implementation of the same definition, all cores for both.
 
-    Ours is so short that it is timed several times in a row: the threads of BLAS keep a core busy for a while
-    after the dense products.
+    `GRNF` is timed several times in a row, since the threads of BLAS keep a core busy for a while after the
+    dense products.
     """
     rows, in_a_row = {}, 20
     for name in ("NCI1", "ENZYMES"):
@@ -163,7 +163,7 @@ def error_of_sorting(attributes):
 
 
 def growth(cases, make):
-    """Seconds, and memory beside the vectors, for each case; `make` gives a transformer and its graphs.
+    """Seconds, and memory in addition to the vectors, for each case; `make` gives transformer and graphs.
 
     The draw of the features is part of it: a transformer keeps them for the next call if they are few.
     """
@@ -199,7 +199,7 @@ def bench_growth_features():
 
 
 def bench_workers():
-    """Two workers against one; beside it the bare loop over pairs in two threads, for what the cores give."""
+    """Two workers against one, and the bare loop over pairs in two threads, for what the cores give."""
     rows = {}
     for name in ("NCI1", "ENZYMES", "IMDB-BINARY"):
         graphs = measure.load(name)
@@ -297,12 +297,12 @@ def bench_crossing():
 
 
 ELSEWHERE = {
-    "authors": "Ours and the code of the authors, a folder in GRNF_AUTHORS, taking turns, two threads each.",
-    "first_call": "The first call on a fresh machine: with an empty compile cache, and with a warm one.",
-    "converters": "From files, objects and SMILES to vectors, compared with the loops alone.",
+    "authors": "GRNF and the authors' code (a folder in GRNF_AUTHORS) in turns, two threads each.",
+    "first_call": "The first call on a new computer: with an empty compile cache, and with a warm one.",
+    "converters": "From files, objects and SMILES to vectors, compared with the kernels alone.",
     "pairwise": "Distances between vectors of which many are equal, against distinct ones and scikit-learn.",
     "before_after": "The version in GRNF_BEFORE, a checkout, and this one taking turns.",
-    "orders": "Orders 3 and 4, one thread: by types of tuples, tuple by tuple, beside orders 1 and 2.",
+    "orders": "Orders 3 and 4, one thread: by types of tuples, tuple by tuple, compared with orders 1 and 2.",
     "exact": "Gram matrices of molecules without sampling, and by vectors of M = 512: CPU time, one thread.",
     "layer": "A training step on 128 ENZYMES graphs: layer, dense torch, GIN. CPU time, one thread.",
 }

@@ -1,6 +1,6 @@
-"""Exact search among many molecules, beside faiss and RDKit: python benchmarks/search.py TRAIN TEST.
+"""Exact search among many molecules, compared with faiss and RDKit: python benchmarks/search.py TRAIN TEST.
 
-TRAIN and TEST are tables of SMILES with vectors beside them, made by
+TRAIN and TEST are tables of SMILES, with vectors in the same folder, made by
 
     grnf embed train.csv.gz -o train.npy -m 512 --seed 0
 
@@ -157,7 +157,7 @@ def main():
     import faiss
 
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("train", type=Path, help="NAME.csv.gz, with NAME.npy beside it")
+    options.add_argument("train", type=Path, help="NAME.csv.gz, with NAME.npy in the same folder")
     options.add_argument("test", type=Path)
     options.add_argument("--queries", type=int, default=100)
     options.add_argument("--hnsw", type=Path, help="an HNSW index of the same vectors, written by faiss")

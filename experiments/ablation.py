@@ -38,21 +38,21 @@ VIEWS: dict[str, list[Lift]] = {
     "plain": [Standardize()],
     "degrees": [Standardize(), Degree(), Size()],
     "counts": [Standardize(), Degree(), Pool("count"), Size()],
-    "neighbours": [Standardize(), Degree(), Size(), Propagate(2)],
-    "colours": [Standardize(), WeisfeilerLehman(3, 8)],
-    "deep colours": [Standardize(), WeisfeilerLehman(4, 16), Size()],
+    "neighbors": [Standardize(), Degree(), Size(), Propagate(2)],
+    "labels": [Standardize(), WeisfeilerLehman(3, 8)],
+    "deep labels": [Standardize(), WeisfeilerLehman(4, 16), Size()],
     "walks": [Standardize(), Degree(), Triangles(), RandomWalk(6), Size()],
 }
 """The seven views."""
 
-ALL = "the recipe"
+ALL = "the default"
 NAMES = {
     "plain": "attributes",
     "degrees": "degrees",
     "counts": "attribute counts",
-    "neighbours": "neighbor means",
-    "colours": "WL labels, depth 3",
-    "deep colours": "WL labels, depth 4",
+    "neighbors": "neighbor means",
+    "labels": "WL labels, depth 3",
+    "deep labels": "WL labels, depth 4",
     "walks": "random walks",
 }
 OTHERS = {
@@ -73,7 +73,7 @@ def variants() -> dict[str, dict[str, Any]]:
     Examples
     --------
     >>> list(variants())[:3]
-    ['the recipe', 'without plain', 'without degrees']
+    ['the default', 'without plain', 'without degrees']
     """
     views = VIEWS
     changed: dict[str, dict[str, Any]] = {ALL: {}}
@@ -95,7 +95,7 @@ def run(study: Study) -> dict[str, Any]:
     changed = dict(list(variants().items())[:3]) if study.quick else variants()
     n_folds = 2 if study.quick else N_FOLDS
     results: dict[str, Any] = {name: {} for name in sets}
-    recipe_model = GRNFClassifier(random_state=study.seed, lifts=VIEWS, n_jobs=-1)
+    default_model = GRNFClassifier(random_state=study.seed, lifts=VIEWS, n_jobs=-1)
     for name in sets:
         data = load_tu(name, data=study.data)
         folds = load_folds(name, data=study.data)[:n_folds]
@@ -103,7 +103,7 @@ def run(study: Study) -> dict[str, Any]:
             if study.quick:
                 settings = {"n_components": 32, **settings}
             what = {"experiment": "ablation", "set": name, "seed": study.seed, "settings": repr(settings)}
-            model = clone(recipe_model).set_params(**settings)
+            model = clone(default_model).set_params(**settings)
             results[name][variant] = [
                 study.cached({**what, "fold": number}, partial(evaluate, data, fold, model))
                 for number, fold in enumerate(folds)
@@ -115,8 +115,8 @@ def run(study: Study) -> dict[str, Any]:
 def _differences(entries: dict[str, Any], variant: str) -> tuple[float, float, float]:
     """Return mean accuracy, mean difference from all views, and its standard error, in percent."""
     ours = 100 * np.array([fold["test"] for fold in entries[variant]])
-    recipe_ = 100 * np.array([fold["test"] for fold in entries[ALL]])
-    difference = ours - recipe_
+    default_scores = 100 * np.array([fold["test"] for fold in entries[ALL]])
+    difference = ours - default_scores
     error = difference.std(ddof=1) / np.sqrt(len(difference))
     return float(ours.mean()), float(difference.mean()), float(error)
 
@@ -126,7 +126,7 @@ def label(variant: str) -> str:
 
     Examples
     --------
-    >>> label("without deep colours"), label("linear estimator")
+    >>> label("without deep labels"), label("linear estimator")
     ('without WL labels, depth 4', 'linear model')
     """
     if variant in OTHERS:

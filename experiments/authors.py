@@ -58,9 +58,9 @@ class WithoutEdgeTerms(ParameterLaw):
 
 
 class FirstVersion(WithoutEdgeTerms):
-    """The law of v0.1.0, for the overlapping basis and normalised maps of graphs without self-loops.
+    """The law of v0.1.0, for the overlapping basis and normalized maps of graphs without self-loops.
 
-    On a node channel A is diagonal, so sum_j A_ij is A_ii, and a normalised map divides the former by n: a
+    On a node channel A is diagonal, so sum_j A_ij is A_ii, and a normalized map divides the former by n: a
     diagonal term divided by n is a row term. On the edge channel, the last one, the diagonal is 0.
     """
 

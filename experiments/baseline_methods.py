@@ -1,4 +1,4 @@
-"""What users have today: kernels and fingerprints with support vector machines, counts with forests.
+"""What users have today: kernels and fingerprints with SVMs, counts with forests.
 
 A method is prepared once per set (kernels, counts: no labels), then learns from the training part of a fold:
 settings are chosen there, by five folds or from 2,000 graphs on by a hold-out of a tenth, as `GRNFClassifier`
@@ -36,7 +36,7 @@ def predicted(model, measure, graphs):
 
 
 class KernelMethod:
-    """A support vector machine on precomputed kernels: which of them, and C, are chosen inside."""
+    """An SVM on precomputed kernels: which of them, and C, are chosen inside."""
 
     def __init__(self, kernels, data):
         self.kernels, self.data = kernels, data
@@ -311,7 +311,7 @@ def grakel_sp(data):
 
 
 def plain(data):
-    """GRNF as it is: 1,024 features and the machine of the classifier on them."""
+    """Plain GRNF: 1,024 features, and the kernel model of the classifier on them."""
     return OurMethod(data, lifts=None)
 
 

@@ -41,7 +41,7 @@ UNITS = {"accuracy": "", "roc_auc": " (AUC)", "rmse": " (RMSE)"}
 """What stands after the name of a dataset in tables."""
 
 LARGE, LARGER = 4_000, 8_000
-"""Graphs above which there are 5 and 3 folds in place of 10."""
+"""Graphs above which there are 5 and 3 folds instead of 10."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ class PeerSet:
 
     @cached_property
     def symbols(self):
-        """The graphs as kernels of labels want them: molecules have symbols and types of bonds alone."""
+        """The graphs as label kernels take them: molecules have symbols and types of bonds alone."""
         if self.smiles is None:
             return self.batch
         from dataclasses import replace

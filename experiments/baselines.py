@@ -39,7 +39,7 @@ def settings(_study):
 
 
 def run(study):
-    """Scores and seconds of all methods, and the paired differences of ours."""
+    """Scores and seconds of all methods, and the paired differences of GRNF."""
     warnings.filterwarnings("ignore", "The (least populated class|number of unique classes)")
     warnings.filterwarnings("ignore", module="grakel")
     methods = [method for method in METHODS if not study.quick or method not in NEED_GRAKEL]
@@ -91,7 +91,7 @@ def folds_of(data, method, kind, study):
 
 
 def compared(data, kind, found):
-    """Summarize the folds of all methods on one dataset, and compare ours with each."""
+    """Summarize the folds of all methods on one dataset, and compare GRNF with each."""
     entry = {"measure": data.measure, "methods": {}}
     for method, folds in found.items():
         entry["methods"][method] = {
@@ -108,7 +108,7 @@ def compared(data, kind, found):
 
 
 def _resampled_errors(data, values):
-    """Standard errors of ours minus each method, over resampled test molecules."""
+    """Standard errors of GRNF minus each method, over resampled test molecules."""
     ((_, test),) = data.splits("scaffold")
     y = data.y[test]
     random = np.random.default_rng(0)
@@ -135,7 +135,7 @@ def _compare(entry):
 
 
 def tables(results):
-    """Scores of all methods; wins, ties, losses and processor time of ours against each."""
+    """Scores of all methods; wins, ties, losses and CPU time of GRNF against each."""
     methods = [m for m in METHODS if any(m in entry["methods"] for entry in results.values())]
     marks = {"win": "", "tie": "= ", "loss": "! "}
     rows = []
@@ -153,9 +153,9 @@ def tables(results):
     first = Table(
         "Means over folds; = a tie, ! a loss of GRNF beyond 2 standard errors", ["", *methods], rows
     )
-    rivals = [m for m in methods if m != OURS]
+    others = [m for m in methods if m != OURS]
     outcomes, costs = [], []
-    for method in rivals:
+    for method in others:
         found = [entry["methods"][method] for entry in results.values() if method in entry["methods"]]
         both = [e["methods"] for e in results.values() if method in e["methods"] and OURS in e["methods"]]
         outcomes.append(
@@ -165,7 +165,7 @@ def tables(results):
         costs.append(f"{np.median(ratio):.2f}" if ratio and method in TIMED else "")
     second = Table(
         f"{OURS} against",
-        ["", *rivals],
+        ["", *others],
         [["wins / ties / losses", *outcomes], ["CPU time relative to the baseline, median", *costs]],
     )
     return [first, second]
@@ -174,11 +174,11 @@ def tables(results):
 def draw(results):
     """Draw paired differences with bars of 2 standard errors, one panel for each method."""
     results = {name: entry for name, entry in results.items() if OURS in entry["methods"]}
-    rivals = [m for m in METHODS if m != OURS and any(m in e["methods"] for e in results.values())]
-    figure, axes = new_figure(2.1 * len(rivals) + 1.6, 0.28 * len(results) + 1.6, len(rivals), sharey=True)
+    others = [m for m in METHODS if m != OURS and any(m in e["methods"] for e in results.values())]
+    figure, axes = new_figure(2.1 * len(others) + 1.6, 0.28 * len(results) + 1.6, len(others), sharey=True)
     names = list(results)
     colors = {"win": COLORS[0], "tie": "0.55", "loss": COLORS[1]}
-    for axis, rival in zip(axes, rivals, strict=True):
+    for axis, rival in zip(axes, others, strict=True):
         axis.axvline(0, color="0.3", linewidth=0.8)
         for place, name in enumerate(names):
             entry = results[name]
@@ -187,7 +187,7 @@ def draw(results):
                 continue
             factor = 10 if entry["measure"] == "rmse" else 1
             value, color = factor * found["difference"], colors[found["outcome"]]
-            if abs(value) > WIDEST:  # beyond the edge: an arrow says so
+            if abs(value) > WIDEST:  # beyond the edge: an arrow
                 axis.plot(
                     np.sign(value) * WIDEST, place, ">" if value > 0 else "<", color=color, clip_on=False
                 )

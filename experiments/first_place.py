@@ -132,7 +132,7 @@ def summary(folds: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _settings(model: GRNFClassifier) -> dict[str, Any]:
-    """Return the settings of the recipe as JSON can hold them."""
+    """Return the settings of the default model as JSON can hold them."""
     views = {name: " ".join(repr(view).split()) for name, view in model_views(GRNF()).items()}
     return {
         "n_components": model.n_components,
@@ -170,7 +170,7 @@ def tables(results: dict[str, Any]) -> list[Table]:
 
 
 def _cost(results: dict[str, Any]) -> list[Table]:
-    """Return seconds and accuracy of the recipe and of a GIN on the same folds."""
+    """Return seconds and accuracy of the default model and of a GIN on the same folds."""
     gin = results["gin"]["folds"]
     if not gin:
         return []

@@ -141,7 +141,7 @@ def measure(table: Path, home: Path, n_processes: int) -> dict[str, object]:
     loads = []
     warm = [(others[0][0], home / f"warm-{number}.parquet") for number in range(n_processes)]
     pools["morgan"].run(morgan_shard, warm)  # imports
-    pools["grnf"].run(grnf_shard, (jobs * n_processes)[:n_processes])  # and the loops from their cache
+    pools["grnf"].run(grnf_shard, (jobs * n_processes)[:n_processes])  # and the kernels from their cache
     for turn, first in enumerate(range(0, len(jobs), n_processes)):
         some = slice(first, first + n_processes)
         work = [("grnf", grnf_shard, jobs[some]), ("morgan", morgan_shard, others[some])]

@@ -64,7 +64,7 @@ def ecfp(smiles):
 
 
 def svr_on_ecfp(smiles, y, new):
-    """Predict with a support vector machine on fingerprints."""
+    """Predict with an SVM on fingerprints."""
     inner = KFold(5, shuffle=True, random_state=0)
     search = GridSearchCV(SVR(epsilon=0.05), GRID, scoring="neg_root_mean_squared_error", cv=inner)
     return search.fit(ecfp(smiles), y - y.mean()).predict(ecfp(new)) + y.mean()

@@ -37,7 +37,8 @@ class NetworkSettings:
     standardize : bool
         Whether columns are standardized first.
     last_of_equals : bool
-        Of equal validation accuracies take the last, and be patient anew; if not, that of the smallest loss.
+        If validation accuracies are equal, take the last and restart the patience. Otherwise take the
+        smallest loss.
     """
 
     hidden: int = 128

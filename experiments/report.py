@@ -26,7 +26,7 @@ th:first-child, td:first-child { text-align: left; } .small { color: #555; font-
 
 @dataclass(frozen=True)
 class Section:
-    """What the report says of one experiment."""
+    """The part of the report about one experiment."""
 
     name: str
     title: str

@@ -159,7 +159,7 @@ def compact(outcome: dict[str, Any]) -> str:
 
 
 def versions() -> dict[str, Any]:
-    """Return the versions of what the numbers depend on, and the kind of machine."""
+    """Return the versions of what the numbers depend on, and the kind of computer."""
     found = {"grnf": __version__, "python": platform.python_version(), "machine": platform.machine()}
     for package in ("numpy", "scipy", "scikit-learn", "numba", "torch", "matplotlib"):
         try:

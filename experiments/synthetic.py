@@ -14,7 +14,7 @@ from grnf.typing import FloatArray, IntArray
 
 TITLE = "Accuracy against M on SBM and Delaunay"
 ABOUT = (
-    "A support vector machine with the kernel estimate (z - z(0)) . (z' - z(0)) and a 5-nearest-neighbor "
+    "An SVM with the kernel estimate (z - z(0)) . (z' - z(0)) and a 5-nearest-neighbor "
     "classifier with the distance estimate |z - z'|, for M features picked at random from M_* = 10,000; "
     "ten repetitions, each with a fresh half of the 600 graphs to train on. Horizontal lines: all M_* "
     "features, which stand for the exact kernel and distance. Bands: standard deviation over repetitions. "

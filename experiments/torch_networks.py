@@ -21,7 +21,7 @@ ABOUT = (
     "smallest validation loss. The network is then trained again for that many epochs, on training and "
     "validation parts together, from which GRNFClassifier learns, too. Folds of ENZYMES are those of "
     "Errica et al. MUTAG and PTC_MR have ten stratified folds with a ninth of the training part for "
-    "validation. What there is to choose from was decided on validation parts of the first four folds of "
+    "validation. The candidates were decided on validation parts of the first four folds of "
     "ENZYMES and the first five of the others. Earlier settings had been tested on two, three and five of "
     "these folds before. Vectors of frozen layers are computed once. Their seconds per epoch are those of "
     "an epoch in which the layer computes them."

@@ -49,7 +49,7 @@ PANELS = {
 AGAIN = 3000
 """Other draws for a level that lies outside of its band."""
 OTHERS = ("level", "again", "seconds", "rank", "speed")
-"""Keys that are no change."""
+"""Keys that are not changes."""
 
 
 class Found(dict):
@@ -119,7 +119,7 @@ def rejected(vectors, unchanged, changed, share, n, draws, seed=None):
 
 
 def run_family(family, found, quick):
-    """Level and power at all sizes, up to one where ours and the best baseline always reject."""
+    """Level and power at all sizes, up to one at which GRNF and the best baseline always reject."""
     keys = [(family.name, *change) for change in [*family.changes, ("level", 0.0)]]  # what takes long is last
     pools_of = {8: (40, 20)} if quick else family.pools
     prepared = {}

@@ -4,7 +4,9 @@
 """
 
 import ast
+import io
 import re
+import tokenize
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -89,6 +91,20 @@ def texts():
                 yield "messages", path, literal(node)
 
 
+def comments():
+    """Yield (path, comment) of the package, and (path, comment or docstring) of the other programs."""
+    for folder in ("src", "benchmarks", "experiments", "examples"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            source = path.read_text()
+            for token in tokenize.generate_tokens(io.StringIO(source).readline):
+                if token.type == tokenize.COMMENT:
+                    yield path, token.string
+            if folder != "src":
+                for node in ast.walk(ast.parse(source)):
+                    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                        yield path, ast.get_docstring(node) or ""
+
+
 def counts():
     """Return how often each pattern occurs in each kind of text."""
     found = {name: dict.fromkeys(KINDS, 0) for name in PATTERNS}
@@ -124,6 +140,16 @@ def test_errors_help_and_docstrings_are_english():
         assert found["docs"] <= MOST.get(name, {}).get("docs", 0), name
         assert found["messages"] <= MOST.get(name, {}).get("messages", 0), name
         assert found["docstrings"] <= MOST.get(name, {}).get("docstrings", 5), name
+
+
+def test_comments_are_english():
+    rare = [name for name in PATTERNS if name.split()[0] in ("1", "3", "4", "8", "9", "10")]
+    found = [
+        (str(path.relative_to(ROOT)), text)
+        for path, text in comments()
+        if re.search("|".join([*map(PATTERNS.get, rare), "colour|neighbour"]), text, flags=re.I)
+    ]
+    assert not found
 
 
 def test_errors_about_arguments_are_made_by_one_helper():

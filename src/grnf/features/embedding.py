@@ -241,7 +241,7 @@ class Chunk:
         self.columns = slice(of.heads * start, of.heads * (start + size))
         self._channels: dict[tuple[bool, bool], Channels] = {}
         self._null: FloatArray = np.zeros(of.heads * size)
-        self._weight: FloatArray = np.ones(of.heads * size)  # for now: psi as it is
+        self._weight: FloatArray = np.ones(of.heads * size)  # for now: plain psi
         if of.center:
             null = np.empty((1, of.heads * size))
             self.place_features(self._null_graph, ALONE, null)

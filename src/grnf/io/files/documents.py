@@ -198,7 +198,7 @@ def read_gexf(file: File) -> Iterator[RawGraph]:
     weighted = any("weight" in values for values in rows)
     for values in rows:
         values.pop("id", None)
-        if weighted:  # the format says that a weight left out is 1
+        if weighted:  # by the format, a weight left out is 1
             values.setdefault("weight", 1.0)
     try:
         yield _graph(graph, widths, None, None)
