@@ -31,7 +31,7 @@ __all__ = ["Axes", "JointFeatures", "WLFingerprint"]
 
 FIT_GRAPHS = 4096
 """Graphs that the axes of `JointFeatures` are computed from."""
-USUAL, DEGREES_ONLY = (2 / 3, 2 / 3), (1 / 4, 1 / 8)
+USUAL, DEGREES_ONLY = (3 / 4, 2 / 3), (1 / 4, 1 / 8)
 """Shares of the numbers and of the mean square length of a joint vector that come from WL labels: usually,
 and if all labels start from degrees although there are continuous attributes, which they lack."""
 HASHED, FEATURES = 4096, 1024
@@ -201,8 +201,8 @@ def _add_signs(ptr: IntArray, keys: Keys, kept: BoolArray, out: FloatArray) -> N
 class JointFeatures(GraphTransformer):
     """Vectors in which near means alike: hashed Weisfeiler-Lehman labels next to whitened GRNF.
 
-    Two thirds of the numbers are the first principal axes of the labels of `WLFingerprint`, which compare
-    labeled neighborhoods. One third are the first axes of `GRNF`, divided by their standard deviations, which
+    Three quarters of the numbers are the first principal axes of the labels of `WLFingerprint`, which compare
+    labeled neighborhoods. The others are the first axes of `GRNF`, divided by their standard deviations, which
     compare sizes, densities and continuous attributes. The first part has two thirds of the mean square
     length, which is 1. If there are no categories but continuous attributes, so that labels start from
     degrees alone, it has one quarter of the numbers and one eighth of the length. Mean and axes are those of
