@@ -202,7 +202,7 @@ class JointFeatures(GraphTransformer):
     """Vectors in which near means alike: hashed Weisfeiler-Lehman labels next to whitened GRNF.
 
     Three quarters of the numbers are the first principal axes of the labels of `WLFingerprint`, which compare
-    labeled neighborhoods. The others are the first axes of `GRNF`, divided by their standard deviations, which
+    labeled neighborhoods. The others are the first axes of `GRNF`, divided by their standard deviations. They
     compare sizes, densities and continuous attributes. The first part has two thirds of the mean square
     length, which is 1. If there are no categories but continuous attributes, so that labels start from
     degrees alone, it has one quarter of the numbers and one eighth of the length. Mean and axes are those of
