@@ -11,10 +11,9 @@ process of their own, so that a crash is an error about the file.
 from __future__ import annotations
 
 import io
-import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import cache
 from typing import IO, Any, TypeAlias, cast
@@ -74,9 +73,7 @@ def read_matrices(
         elif array is not None or y is not None:
             raise GraphError(f"{source} holds one array: array= and y= name those of .npz and .mat files")
         elif head.startswith(NUMPY):
-            size = file.seek(0, 2)
-            file.seek(0)
-            records = _of_stream(ArrayStream(file, size, str(source)), None, str(source), {})
+            records = _of_array(ArrayStream(file, str(source)), None, str(source), {})
         else:
             records = iter([(str(source), None, again)])
         yield from each_record(records, _graph, on_error)
@@ -88,9 +85,7 @@ def holds_matrices(source: File) -> bool:
         if file.read(2) == ZIP:
             with open_archive(file, str(source)) as archive:
                 return "grnf_format.npy" not in archive.namelist()
-        size = file.seek(0, 2)
-        file.seek(0)
-        return ArrayStream(file, size, str(source)).dtype.kind in "biuf"
+        return ArrayStream(file, str(source)).dtype.kind in "biuf"
 
 
 def _graph(content: File | dict[str, Any] | tuple[Any, str | None, Any]) -> RawGraph:
@@ -123,154 +118,122 @@ def _check_text(source: File) -> None:
         )
 
 
-def _of_stream(
-    stream: ArrayStream, name: str | None, where: str, others: Mapping[str, Any]
-) -> Iterator[_Record]:
-    """Yield the matrices of an array, one of them in memory at a time."""
-    _check_numbers(stream.dtype, where)
-    if _axis_of_graphs(stream.shape, where, last=False) != 0 or stream.fortran_order:  # not matrix by matrix
-        yield from _of_array(_all_of(stream), name, where, others, last=False)
+def _of_array(values: Any, name: str | None, where: str, others: Mapping[str, Any]) -> Iterator[_Record]:
+    """Yield the matrices of an array, a list or a stream, in which case one of them is in memory at a time.
+
+    Targets of the graphs of a stack are in one of the `others`.
+    """
+    title = f"{where}, array {name!r}" if name else where
+    matrices: Iterable[Any]
+    if isinstance(values, list):
+        count, matrices = len(values), values
+    elif hasattr(values, "tocoo") or (axis := _axis_of_graphs(values, title)) is None:
+        _targets(others, 0)
+        yield where, name, (values.whole() if isinstance(values, ArrayStream) else values, name, None)
         return
-    count, n = stream.shape[:2]
-    if not n and count > MOST_EMPTY_GRAPHS:
-        raise GraphError(f"{count} matrices without entries", where=where)
-    matrices = (stream.take(n * n).reshape(n, n) for _ in range(count))
-    yield from _of_stack(matrices, count, name, where, others)
-
-
-def _of_array(
-    values: Any, name: str | None, where: str, others: Mapping[str, Any], last: bool
-) -> Iterator[_Record]:
-    """Yield the matrices of an array that is in memory, or of a sparse matrix."""
-    batch = None
-    if isinstance(values, np.ndarray):
-        _check_numbers(values.dtype, where)
-        batch = _axis_of_graphs(values.shape, where, last)
-    if batch is None:
-        _targets(others, None)
-        yield where, name, (values, name, None)
+    elif isinstance(values, ArrayStream) and axis == 0 and not values.fortran_order:
+        count, n = values.shape[:2]
+        if not n and count > MOST_EMPTY_GRAPHS:
+            raise GraphError(f"{count} matrices without entries", where=where)
+        matrices = (values.take(n * n).reshape(n, n) for _ in range(count))
     else:
-        yield from _of_stack(np.moveaxis(values, batch, 0), values.shape[batch], name, where, others)
-
-
-def _of_stack(
-    matrices: Iterable[Any], count: int, name: str | None, where: str, others: Mapping[str, Any]
-) -> Iterator[_Record]:
-    targets = _targets(others, count)
+        matrices = np.moveaxis(values.whole() if isinstance(values, ArrayStream) else values, axis, 0)
+        count = len(matrices)
+    targets, unit = _targets(others, count), "cell" if isinstance(values, list) else "matrix"
     for place, matrix in enumerate(matrices):
-        yield (
-            f"{where}{f', array {name!r}' if name else ''}, matrix {place}",
-            None,
-            (matrix, None, targets(place)),
-        )
+        yield f"{title}, {unit} {place}", None, (matrix, None, targets[place] if targets else None)
 
 
-def _check_numbers(dtype: Any, where: str) -> None:
-    if dtype.kind not in "biuf":
-        raise GraphError(f"{where} must hold adjacency matrices of real numbers, got {dtype}")
-
-
-def _axis_of_graphs(shape: tuple[int, ...], where: str, last: bool) -> int | None:
+def _axis_of_graphs(values: Any, where: str) -> int | None:
     """Return the axis of a stack along which its graphs are, None for one matrix."""
+    shape = values.shape
+    if values.dtype.kind not in "biuf":
+        raise GraphError(f"{where} must hold adjacency matrices of real numbers, got {values.dtype}")
     if len(shape) == 2 and shape[0] == shape[1]:
         return None
-    if len(shape) == 3:
-        fits = [axis for axis, others in ((0, shape[1:]), (2, shape[:2])) if others[0] == others[1]]
-        if fits:
-            return fits[-1] if last else fits[0]
-    raise GraphError(
-        f"{where} must have shape (n, n) for one adjacency matrix or (graphs, n, n) for a stack, got {shape}"
-    )
+    fits = [axis for axis, others in ((0, shape[1:]), (2, shape[:2])) if len(set(others)) == 1]
+    if len(shape) != 3 or not fits:
+        raise GraphError(
+            f"{where} must have shape (n, n) for one adjacency matrix or (graphs, n, n) for a stack, "
+            f"got {shape}"
+        )
+    return fits[0] if isinstance(values, ArrayStream) else fits[-1]  # MATLAB has (n, n, graphs)
 
 
-def _targets(others: Mapping[str, Any], count: int | None) -> Callable[[int], Any]:
-    """Return a function that gives the target of each graph of a stack, from the other arrays."""
+def _targets(others: Mapping[str, Any], count: int) -> list[Any]:
+    """Return the target of each graph of a stack, from the other arrays. None of them: an empty list."""
     for name, values in others.items():
         flat = np.ravel(values)
-        if len(flat) != count and name not in TARGETS:
-            raise GraphError(f"{name!r} has {len(flat)} values for {count or 1} graphs")
         if len(flat) == count:
-            return lambda place: scalar_y(flat[place], "a file of matrices")
-    return lambda _: None
+            return [scalar_y(value, "a file of matrices") for value in flat]
+        if name not in TARGETS:
+            raise GraphError(f"{name!r} has {len(flat)} values for {count or 1} graphs")
+    return []
 
 
-def _role(shape: tuple[int, ...], kind: str) -> str | None:
+def _role(values: Any) -> str | None:
     """Return what an array in a file may be: a matrix, a stack, or None."""
-    if kind not in "biuf":
+    if isinstance(values, list):  # of cells
+        return "stack" if values and all(_role(cell) == "matrix" for cell in values) else None
+    shape, dtype = getattr(values, "shape", ()), getattr(values, "dtype", None)
+    if dtype is None or dtype.kind not in "biuf":
         return None
     if len(shape) == 2 and shape[0] == shape[1] > 1:
         return "matrix"
     return "stack" if len(shape) == 3 and shape[1] in (shape[0], shape[2]) else None
 
 
-def _chosen(roles: Mapping[str, str | None], array: str | None, source: File) -> list[str]:
-    """Return which arrays of a file are read as graphs."""
+def _chosen(
+    roles: Mapping[str, str | None], array: str | None, y: str | None, source: File
+) -> tuple[list[str], list[str]]:
+    """Return which arrays of a file are read as graphs, and which may hold their targets."""
+    for name, use in ((array, ""), (y, " for y")):
+        if name is not None and name not in roles:
+            raise GraphError(f"{source} has no array {name!r}{use}. Available: {list(roles)[:20]}")
+    others = [name for name in roles if roles[name] is None and name in (TARGETS if y is None else (y,))]
     if array is not None:
-        if array not in roles:
-            raise GraphError(f"{source} has no array {array!r}. Available: {list(roles)[:20]}")
-        return [array]
+        return [array], others
     stacks = [name for name, role in roles.items() if role == "stack"]
-    matrices = [name for name, role in roles.items() if role == "matrix"]
     if len(stacks) > 1:
         raise GraphError(
             f"the arrays {stacks[:20]} are all stacks of matrices",
             where=str(source),
             cure="Select one with array=",
         )
-    if not stacks and not matrices:
+    chosen = stacks or [name for name, role in roles.items() if role == "matrix"]
+    if not chosen:
         raise GraphError(
             f"{source}: none of the arrays {list(roles)[:20]} is an adjacency matrix, shape (n, n), or a "
             "stack of them, shape (graphs, n, n)"
         )
-    return stacks or matrices
-
-
-def _target_names(names: Collection[str], y: str | None, source: File) -> tuple[str, ...]:
-    """Return the names of arrays that may hold targets."""
-    if y is None:
-        return TARGETS
-    if y not in names:
-        raise GraphError(f"{source} has no array {y!r} for y. Available: {list(names)[:20]}")
-    return (y,)
+    return chosen, others
 
 
 def _of_archive(file: IO[bytes], source: File, array: str | None, y: str | None) -> Iterator[_Record]:
-    with open_archive(file, str(source)) as archive:
+    with open_archive(file, str(source)) as archive, ExitStack() as stack:
+
+        def stream(name: str) -> ArrayStream:
+            member = stack.enter_context(closing(Member(archive, f"{name}.npy", str(source))))
+            return ArrayStream(member, f"{source}: array {name!r}", member.size)
+
         names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
         if "format" in names and set(names) <= SPARSE:
             yield str(source), None, (_sparse(file, source), None, None)
             return
         if "edge_index" in names and array is None:
-            yield str(source), None, {name: _whole(archive, name, source) for name in names if name in ROW}
+            yield str(source), None, {name: stream(name).whole() for name in names if name in ROW}
             return
         roles: dict[str, str | None] = dict.fromkeys(names)
         others = {}
-        asked = _target_names(names, y, source)
         for name in names:
-            with suppress(GraphError), _member(archive, name, source) as stream:  # objects, names of subjects
-                roles[name] = _role(stream.shape, stream.dtype.kind)
-                if name in asked and roles[name] is None:
-                    others[name] = stream.take(stream.length)
-        for name in _chosen(roles, array, source):
-            with _member(archive, name, source) as stream:
-                yield from _of_stream(stream, name, str(source), others)
-
-
-def _whole(archive: zipfile.ZipFile, name: str, source: File) -> Any:
-    with _member(archive, name, source) as stream:
-        return _all_of(stream)
-
-
-def _all_of(stream: ArrayStream) -> Any:
-    """Return all of an array, in its shape."""
-    order: Any = "F" if stream.fortran_order else "C"
-    return stream.take(stream.length).reshape(stream.shape, order=order)
-
-
-@contextmanager
-def _member(archive: zipfile.ZipFile, name: str, source: File) -> Iterator[ArrayStream]:
-    with closing(Member(archive, f"{name}.npy", str(source))) as member:
-        yield ArrayStream(member, member.size, f"{source}: array {name!r}")
+            with suppress(GraphError):  # objects, names of subjects
+                roles[name] = _role(stream(name))
+        chosen, targets = _chosen(roles, array, y, source)
+        for name in targets:
+            with suppress(GraphError):
+                others[name] = stream(name).whole()
+        for name in chosen:
+            yield from _of_array(stream(name), name, str(source), others)
 
 
 def _sparse(file: IO[bytes], source: File) -> Any:
@@ -297,28 +260,10 @@ def _of_matlab(source: File, head: bytes, array: str | None, y: str | None) -> I
         arrays: dict[str, Any] = _called(load_matlab, data, source.isolated)
     except GraphError as error:
         raise error.located(where=str(source)) from None
-    cells = {name: _matrices(values) for name, values in arrays.items()}
-    roles = {name: "stack" if cells[name] else _role(*_shape(values)) for name, values in arrays.items()}
-    asked = _target_names(arrays, y, source)
-    others = {name: arrays[name] for name in arrays if name in asked and roles[name] is None}
-    for name in _chosen(roles, array, source):
-        where = f"{source}, array {name!r}"
-        if own := cells[name]:
-            targets = _targets(others, len(own))
-            yield from ((f"{where}, cell {i}", None, (cell, None, targets(i))) for i, cell in enumerate(own))
-        else:
-            yield from _of_array(arrays[name], name, where, others, last=True)
-
-
-def _shape(values: Any) -> tuple[tuple[int, ...], str]:
-    """Return the shape of an array or sparse matrix and the kind of its entries."""
-    return (values.shape, values.dtype.kind) if hasattr(values, "dtype") else ((), "O")
-
-
-def _matrices(values: Any) -> list[Any]:
-    """Return the matrices of a cell array. None if it is something else."""
-    cells = values if isinstance(values, list) else []
-    return cells if all(_role(*_shape(cell)) == "matrix" for cell in cells) else []
+    chosen, targets = _chosen({name: _role(values) for name, values in arrays.items()}, array, y, source)
+    others = {name: arrays[name] for name in targets}
+    for name in chosen:
+        yield from _of_array(arrays[name], name, str(source), others)
 
 
 # ---- files that scipy reads

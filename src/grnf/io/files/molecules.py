@@ -294,10 +294,12 @@ def write_smiles(path: Path, graphs: Iterable[RawGraph]) -> None:
     with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
         table = PendingRows(file, ("smiles",))
         for index, graph in enumerate(graphs):
-            more = {} if graph.graph_id is None else {"graph_id": str(graph.graph_id)}
+            row = {"smiles": _smiles(graph, index)}
+            if graph.graph_id is not None:
+                row["graph_id"] = str(graph.graph_id)
             if graph.y is not None:
-                more["y"] = scalar_y(graph.y, "a table")
-            table.add((_smiles(graph, index),), list(more), more)
+                row["y"] = scalar_y(graph.y, "a table")
+            table.add(row)
         write_rows(path, table.kinds, table.rows())
 
 

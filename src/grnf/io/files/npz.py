@@ -46,10 +46,13 @@ BYTES = 2**18
 
 
 class ArrayStream:
-    """The entries of an array in the order of the file, which has `size` bytes and is at its beginning."""
+    """The entries of an array in the order of the file. Without a `size` in bytes, the file is seekable."""
 
-    def __init__(self, file: Any, size: int, name: str) -> None:
+    def __init__(self, file: Any, name: str, size: int | None = None) -> None:
         formats = np.lib.format
+        if size is None:
+            size = int(file.seek(0, 2))
+            file.seek(0)
         try:
             first = formats.read_magic(file) == (1, 0)
             read_header = formats.read_array_header_1_0 if first else formats.read_array_header_2_0
@@ -81,6 +84,10 @@ class ArrayStream:
             self.buffer = np.concatenate([self.buffer, np.frombuffer(data, dtype=self.dtype, count=fetched)])
         taken, self.buffer = self.buffer[:count], self.buffer[count:]
         return taken
+
+    def whole(self) -> npt.NDArray[Any]:
+        """Return all entries in the shape of the array."""
+        return self.take(self.length).reshape(self.shape, order="F" if self.fortran_order else "C")
 
 
 def write_npz(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
@@ -177,7 +184,7 @@ def _chunks(source: File) -> Iterator[_Chunk]:
         def array_stream(key: str) -> ArrayStream:
             member = Member(archive, f"{key}.npy", name)
             stack.callback(member.close)
-            array = ArrayStream(member, member.size, f"{name}: {key}")
+            array = ArrayStream(member, f"{name}: {key}", member.size)
             if array.dtype.kind != _kind(key) or len(array.shape) != (key != "grnf_format"):
                 raise GraphError(
                     f"{key} has type {array.dtype} and {len(array.shape)} dimensions", where=name

@@ -70,6 +70,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.places)
 
+    def refuse_problems(self) -> None:
+        """Raise an error for the first row that cannot be used."""
+        for row, why in sorted(self.problems.items()):
+            raise GraphError(why, where=self.where(row))
+
     def part(self, start: int, stop: int) -> Rows:
         """Return the rows from `start` to before `stop`."""
         columns = {name: values[start:stop] for name, values in self.columns.items()}
