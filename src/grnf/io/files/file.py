@@ -11,6 +11,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, TypeVar, cast
 
@@ -41,6 +42,7 @@ SMALL_TEXT = 2**20
 """Bytes that gzip may unpack to in any case."""
 
 
+@dataclass(eq=False)
 class File:
     r"""A file or folder to read graphs from, with what is known about it.
 
@@ -73,33 +75,25 @@ class File:
     [(1, b'one'), (2, b'two')]
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        name: str | None = None,
-        format: str | None = None,
-        encoding: str | None = None,
-        header: bool | None = None,
-        decimal: str = ".",
-        isolated: bool = False,
-        max_memory: int | None = None,
-    ) -> None:
-        self.is_stdin = path == "-"
-        self.path = Path(path)
-        self.name = name or ("standard input" if self.is_stdin else str(path))
-        self.format = format
-        self.encoding = encoding
-        self.header = header
-        self.decimal = decimal
-        self.isolated = isolated
-        self.max_memory = max_memory
-        self.rows: tuple[int, int] | None = None
-        """First row and number of rows to read of a Parquet file; None for all."""
-        self.sniffed: Any = None
-        """The table of this file once it is known; see `grnf.io.files.tables.table_of`."""
-        if decimal not in (".", ","):
-            raise GraphError(f"the decimal mark must be '.' or ',', got {decimal!r}")
+    path: Any
+    name: str = ""
+    format: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    decimal: str = "."
+    isolated: bool = False
+    max_memory: int | None = None
+    rows: tuple[int, int] | None = field(default=None, init=False)
+    """First row and number of rows to read of a Parquet file; None for all."""
+    sniffed: Any = field(default=None, init=False)
+    """The table of this file once it is known; see `grnf.io.files.tables.table_of`."""
+
+    def __post_init__(self) -> None:
+        self.is_stdin = self.path == "-"
+        self.name = self.name or ("standard input" if self.is_stdin else str(self.path))
+        self.path = Path(self.path)
+        if self.decimal not in (".", ","):
+            raise GraphError(f"the decimal mark must be '.' or ',', got {self.decimal!r}")
 
     def __str__(self) -> str:
         return self.name
@@ -193,8 +187,8 @@ class File:
 
     def at(self, path: str | os.PathLike[str], **changes: Any) -> File:
         """Return a file elsewhere of which the same is known."""
-        known = ("name", "format", "encoding", "header", "decimal", "isolated", "max_memory")
-        return File(path, **({name: getattr(self, name) for name in known} | changes))
+        known = {each.name: getattr(self, each.name) for each in fields(File) if each.init}
+        return File(**{**known, "path": path, **changes})
 
     def whole(self, *, recode: bool = True) -> bytes:
         """Return all bytes of a document. One that unpacks to more than the limits allow is refused."""
