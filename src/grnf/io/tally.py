@@ -138,15 +138,6 @@ def about_targets(values: Values) -> dict[str, Any] | None:
 
     Texts are classes, and so are few values, or whole numbers that occur twice or more on average. Other
     numbers are numbers, and so are many whole ones.
-
-    Examples
-    --------
-    >>> values = Values()
-    >>> for y in [*range(50), *range(50), 7]:
-    ...     values.add(y)
-    >>> report = about_targets(values)
-    >>> report["n_classes"], report["largest"]["7"], report["numbers"]["max"]
-    (50, 3, 49)
     """
     if not values.counts:
         return None

@@ -53,13 +53,7 @@ Sides: TypeAlias = dict[int, Rows]
 
 
 def node_table(path: Path) -> Path:
-    """Return the path of the node table of a table of edges.
-
-    Examples
-    --------
-    >>> print(node_table(Path("trees.csv.gz")))
-    trees.nodes.csv.gz
-    """
+    """Return the path of the node table of a table of edges."""
     inner = Path(path.stem) if path.suffix.lower() == ".gz" else Path(path.name)
     return path.with_name(f"{inner.stem}.nodes{path.name[len(inner.stem) :]}")
 

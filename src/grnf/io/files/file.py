@@ -65,14 +65,6 @@ class File:
         Whether to call libraries that damaged files can crash in a process of their own.
     max_memory : int, optional
         Bytes that one graph may take. By default half of the memory.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "two.txt"
-    >>> _ = path.write_text("one\ntwo\n")
-    >>> list(File(path).lines(limit=100))
-    [(1, b'one'), (2, b'two')]
     """
 
     path: Any
@@ -318,13 +310,7 @@ def _begins_with(stream: Any, letters: bytes) -> bool:
 
 
 def one_line(text: object) -> str:
-    r"""Return a message of a library, or about a value of a file, as one line that is not too long.
-
-    Examples
-    --------
-    >>> one_line("two\nlines"), len(one_line("9" * 100_000))
-    ('two lines', 500)
-    """
+    """Return a message of a library, or about a value of a file, as one line that is not too long."""
     line = " ".join(str(text).split("\n"))
     return line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE - 3]}..."
 
@@ -351,13 +337,6 @@ def each_record(
     """Build a graph from each record: its position, its id or None, its content or an error.
 
     `first` is the number of the first one.
-
-    Examples
-    --------
-    >>> def build(n): return RawGraph(Graph(n, []).n_nodes, [])
-    >>> from grnf.graphs import Graph
-    >>> list(each_record([("line 1", None, -1)], build, "yield"))
-    [BadGraph(graph_id=None, index=0, reason='line 1: n_nodes must lie between 0 and 2**31 - 1, got -1')]
     """
     for index, (where, graph_id, content) in enumerate(records, first):
         result: RawGraph | BadGraph

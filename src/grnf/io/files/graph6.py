@@ -31,15 +31,7 @@ HEADERS = (b">>graph6<<", b">>sparse6<<", b">>digraph6<<")
 
 
 def parse_graph6(line: bytes) -> RawGraph:
-    """Return the graph of a line of graph6, sparse6 or digraph6.
-
-    Examples
-    --------
-    >>> parse_graph6(b"Bw").edges.tolist()
-    [[0, 1], [0, 2], [1, 2]]
-    >>> parse_graph6(b":An").edges.tolist()
-    [[0, 1]]
-    """
+    """Return the graph of a line of graph6, sparse6 or digraph6."""
     for header in HEADERS:
         line = line.removeprefix(header)
     first = line[:1]

@@ -38,11 +38,6 @@ def graph_of_row(row: Mapping[str, Any]) -> RawGraph:
     """Return the graph of a row: arrays or nested lists under the names above.
 
     Without `directed`, a graph whose arcs all have their reverse with equal attributes is undirected.
-
-    Examples
-    --------
-    >>> graph_of_row({"edge_index": [[0, 1], [1, 0]], "node_feat": [[6], [8]], "y": [1]})
-    RawGraph(n_nodes=2, n_edges=1, node_columns=['node_feat'], edge_columns=[], undirected)
     """
     if row.get("edge_index") is None:
         raise GraphError("edge_index is missing: it must be two lists, sources and targets")

@@ -199,13 +199,7 @@ def _kept(value: Any, kind: str) -> Any:
 
 
 def is_smi_header(line: bytes) -> bool:
-    """Whether one of the first lines of a .smi file is a comment, or has names of columns, SMILES first.
-
-    Examples
-    --------
-    >>> is_smi_header(b"SMILES Name"), is_smi_header(b"# my molecules"), is_smi_header(b"CCO ethanol")
-    (True, True, False)
-    """
+    """Whether one of the first lines of a .smi file is a comment, or has names of columns, SMILES first."""
     text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     words = text.lower().split()
     return bool(words) and (words[0].startswith("#") or words[0] in SMILES_NAMES)

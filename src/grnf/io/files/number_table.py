@@ -40,17 +40,7 @@ def is_number_table(source: File, least: int = 2) -> bool:
 
 
 def read_number_table(source: File) -> RawGraph:
-    r"""Read the matrix of a text.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> path = Path(tempfile.mkdtemp()) / "two.csv"
-    >>> _ = path.write_text(",V1,V2\nV1,0,0.5\nV2,0.5,0\n")
-    >>> read_number_table(File(path))
-    RawGraph(n_nodes=2, n_edges=1, node_columns=['name'], edge_columns=['weight'], undirected)
-    """
+    """Read the matrix of a text."""
     import scipy.sparse as sp
 
     layout, rows = _layout(source)

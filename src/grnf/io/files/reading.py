@@ -293,13 +293,7 @@ def format_by_name(name: str) -> Format:
 
 
 def guess_format(path: str | os.PathLike[str]) -> str:
-    """Return the format of a file or folder by its suffix, and of a table by its columns.
-
-    Examples
-    --------
-    >>> guess_format("graphs.g6"), guess_format("graphs.jsonl.gz")
-    ('graph6', 'jsonl')
-    """
+    """Return the format of a file or folder by its suffix, and of a table by its columns."""
     return format_of(File(path)).name
 
 

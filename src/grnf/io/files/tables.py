@@ -83,20 +83,7 @@ class Rows:
 
 
 class Table:
-    r"""A table whose kind, columns and first rows are known. `blocks` reads it, and opens its file again.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> path = Path(tempfile.mkdtemp()) / "two.csv"
-    >>> _ = path.write_text("CID;SMILES\n7;CCO\n9;c1ccccc1\n")
-    >>> table = Table(File(path))
-    >>> table.columns, table.smiles_column(), table.id_column()
-    (['CID', 'SMILES'], 'SMILES', 'CID')
-    >>> [rows.columns for rows in table.blocks(["CID"])]
-    [{'CID': ('7', '9')}]
-    """
+    """A table whose kind, columns and first rows are known. `blocks` reads it, and opens its file again."""
 
     def __init__(self, file: File) -> None:
         self.file = file
@@ -369,11 +356,6 @@ def cell(value: Any) -> Any:
     """Return the value of a cell: text that is a number as that number, empty text as None.
 
     Dates, decimals and the like count as the text that they print as.
-
-    Examples
-    --------
-    >>> cell(" 1.5"), cell(""), cell(True), cell("C")
-    (1.5, None, True, 'C')
     """
     if value is None or isinstance(value, (bool, int, float, list, dict)):
         return value
@@ -381,13 +363,7 @@ def cell(value: Any) -> Any:
 
 
 def are_molecules(values: Iterable[Any]) -> bool:
-    """Whether nearly all values are valid SMILES, and some of them more than a short word.
-
-    Examples
-    --------
-    >>> are_molecules(["CC(=O)O", "c1ccccc1"]), are_molecules(["CO", "CN"]), are_molecules(["1", "2"])
-    (True, False, False)
-    """
+    """Whether nearly all values are valid SMILES, and some of them more than a short word."""
     filled = [value for value in values if value is not None and value == value]
     texts = {value.strip() for value in filled if isinstance(value, str)}
     if not texts or sum(isinstance(value, str) for value in filled) < NEARLY_ALL * len(filled):

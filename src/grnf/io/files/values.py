@@ -37,11 +37,6 @@ def graph_of_rows(
 
     With `new_nodes`, edges may name nodes that are not listed. `widths` are those of "node" and "edge"
     vectors that were split into columns.
-
-    Examples
-    --------
-    >>> graph_of_rows([("a", {"color": "red"}), ("b", {})], [("a", "b", {"weight": 2.0})])
-    RawGraph(n_nodes=2, n_edges=1, node_columns=['color'], edge_columns=['weight'], undirected)
     """
     return graph_of_columns(
         [name for name, _ in nodes],
@@ -111,13 +106,6 @@ def typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[An
     """Return values, None where missing, as a column: like `as_column`, but whole numbers and truth stay so.
 
     What is neither number, truth value, text nor a list of numbers becomes a category under its JSON text.
-
-    Examples
-    --------
-    >>> typed_column([1, 2]), typed_column([1, None]), typed_column([True, False])
-    (array([1, 2]), array([ 1., nan]), array([ True, False]))
-    >>> typed_column([{"a": 1}, None])
-    array(['{"a": 1}', None], dtype=object)
     """
     kinds = {type(value) for value in values}
     if kinds == {bool}:
