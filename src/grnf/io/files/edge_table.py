@@ -278,9 +278,11 @@ ROWS_AT_ONCE = 2**16
 
 def changed_in_tables(graph: RawGraph) -> list[str]:
     """Name the columns that come back as something else: texts that look like numbers, mixed values."""
-    columns = [*graph.node_columns.items(), *graph.edge_columns.items()]
     return [
-        name for name, values in columns if values.dtype == object and not all(map(_stays, values.tolist()))
+        f"{item} attribute {name!r}"
+        for item, columns in (("node", graph.node_columns), ("edge", graph.edge_columns))
+        for name, values in columns.items()
+        if values.dtype == object and not all(map(_stays, values.tolist()))
     ]
 
 

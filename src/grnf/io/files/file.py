@@ -96,7 +96,7 @@ class File:
     @property
     def is_folder(self) -> bool:
         """Whether this is a folder of files."""
-        return not self.is_stdin and self.path.is_dir()
+        return bool(self.path.is_dir() and not self.is_stdin)
 
     @property
     def is_pipe(self) -> bool:
@@ -106,12 +106,12 @@ class File:
     @property
     def is_empty(self) -> bool:
         """Whether this is a file of 0 bytes."""
-        return not self.is_stdin and self.path.is_file() and self.path.stat().st_size == 0
+        return bool(not self.is_stdin and self.path.is_file() and self.path.stat().st_size == 0)
 
     @property
     def is_excel(self) -> bool:
         """Whether this is a workbook, by its name."""
-        return self.path.suffix.lower() in EXCEL_SUFFIXES
+        return bool(self.path.suffix.lower() in EXCEL_SUFFIXES)
 
     def begins_with(self, *starts: bytes) -> bool:
         """Look at the first bytes without taking them."""

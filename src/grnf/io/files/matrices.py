@@ -6,32 +6,45 @@ square arrays of any sizes, called by their names. `grnf.io.from_arrays` defines
 MATLAB files (versions 5 to 7) and Matrix Market files are read by scipy once the sizes that they claim were
 checked. Damage can end the process within `scipy.io.loadmat` and `mmread`. With `isolated=True` they run in a
 process of their own, so that a crash is an error about the file.
+
+Numbers in a text are separated by commas, tabs, semicolons or blanks. A first row or column of names, as
+pandas writes them, becomes the node column "name", unless the names only count the nodes. Rows are read one
+at a time, and only entries other than 0 are kept.
 """
 
 from __future__ import annotations
 
+import csv
 import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import cache
-from typing import IO, Any, TypeAlias, cast
+from itertools import chain, islice
+from typing import IO, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from grnf._utils.memory import check_graph_memory
 from grnf.errors import GraphError
-from grnf.io.files.file import File, OnError, each_record
+from grnf.io.files.file import File, OnError, decoded, each_record
 from grnf.io.files.graph_rows import graph_of_row
-from grnf.io.files.limits import LARGEST_RATIO, MOST_EMPTY_GRAPHS, SMALL_MEMBER, Member, open_archive
+from grnf.io.files.limits import (
+    LARGEST_RATIO,
+    LONGEST_LINE,
+    MOST_EMPTY_GRAPHS,
+    SMALL_MEMBER,
+    Member,
+    open_archive,
+)
 from grnf.io.files.npz import ArrayStream
-from grnf.io.files.number_table import read_number_table
-from grnf.io.files.values import scalar_y
+from grnf.io.files.values import number, scalar_y
 from grnf.io.from_arrays import batch_from_matrices
 from grnf.io.raw import BadGraph, RawGraph
+from grnf.typing import FloatArray
 
-__all__ = ["holds_matrices", "load_matlab", "read_matrices"]
+__all__ = ["holds_matrices", "is_number_table", "load_matlab", "read_matrices"]
 
 NUMPY, ZIP = b"\x93NUMPY", b"PK"
 MATLAB, HDF = b"MATLAB 5.0", (b"MATLAB 7.3", b"\x89HDF")
@@ -42,6 +55,7 @@ SEVERAL = {b"coordinate": 3, b"array": 2}
 """Sizes that a Matrix Market file gives: rows, columns, and entries if only those that are not 0 follow."""
 LEAST_BYTES = 2
 """Of an entry: a digit and a blank."""
+COMMENTS = ("#", "%")
 LONGEST_WAIT = 600
 """Seconds for a file in a process of its own."""
 TARGETS = ("y", "Y", "label", "labels", "target", "targets")
@@ -98,7 +112,7 @@ def _graph(content: File | dict[str, Any] | tuple[Any, str | None, Any]) -> RawG
             is_market = file.read(len(MARKET)) == MARKET
         if not is_market:
             _check_text(content)
-            return read_number_table(content)
+            return _read_number_table(content)
         data = content.whole()
         _check_market(data)
         content = _called(_load_market, data, content.isolated), None, None
@@ -146,18 +160,18 @@ def _of_array(values: Any, name: str | None, where: str, others: Mapping[str, An
 
 def _axis_of_graphs(values: Any, where: str) -> int | None:
     """Return the axis of a stack along which its graphs are, None for one matrix."""
-    shape = values.shape
+    shape: tuple[int, ...] = values.shape
     if values.dtype.kind not in "biuf":
         raise GraphError(f"{where} must hold adjacency matrices of real numbers, got {values.dtype}")
     if len(shape) == 2 and shape[0] == shape[1]:
         return None
-    fits = [axis for axis, others in ((0, shape[1:]), (2, shape[:2])) if len(set(others)) == 1]
-    if len(shape) != 3 or not fits:
-        raise GraphError(
-            f"{where} must have shape (n, n) for one adjacency matrix or (graphs, n, n) for a stack, "
-            f"got {shape}"
-        )
-    return fits[0] if isinstance(values, ArrayStream) else fits[-1]  # MATLAB has (n, n, graphs)
+    if len(shape) == 3:
+        fits = [axis for axis, others in ((0, shape[1:]), (2, shape[:2])) if others[0] == others[1]]
+        if fits:  # MATLAB has (n, n, graphs)
+            return fits[0] if isinstance(values, ArrayStream) else fits[-1]
+    raise GraphError(
+        f"{where} must have shape (n, n) for one adjacency matrix or (graphs, n, n) for a stack, got {shape}"
+    )
 
 
 def _targets(others: Mapping[str, Any], count: int) -> list[Any]:
@@ -383,3 +397,112 @@ def _check_market(data: bytes) -> None:
     count = sizes[2] if len(sizes) == 3 else sizes[0] * (sizes[0] - 1) // 2
     if count * LEAST_BYTES > len(rest) + 1:
         raise GraphError(f"truncated: {count} entries claimed in {len(rest)} bytes")
+
+
+# ---- adjacency matrices as text
+
+
+def is_number_table(source: File, least: int = 2) -> bool:
+    """Whether a text is a square table of numbers with at least so many columns."""
+    try:
+        layout, rows = _layout(source)
+        _, first = next(rows)
+        enough = layout.width >= least and _are_numbers(first[-layout.width :])
+        most = layout.width + layout.may_have_header
+        return enough and 1 + sum(1 for _ in islice(rows, most)) in (layout.width, most)
+    except (GraphError, StopIteration):
+        return False
+
+
+def _read_number_table(source: File) -> RawGraph:
+    """Read the matrix of a text."""
+    import scipy.sparse as sp
+
+    layout, rows = _layout(source)
+    nonzeros: list[tuple[Any, Any]] = []
+    labels = []
+    for line, fields in rows:
+        if len(fields) != layout.width + layout.labels:
+            raise GraphError(
+                f"the rows of an adjacency matrix must have equal lengths, got {len(fields)} fields after "
+                f"{layout.width + layout.labels}",
+                where=f"line {line}",
+            )
+        labels += fields[: layout.labels]
+        values = _numbers(fields[layout.labels :], line)
+        places = np.flatnonzero(values != 0)
+        nonzeros.append((places, values[places]))
+    if layout.may_have_header and len(nonzeros) == layout.width + 1:  # the first row only counts the columns
+        nonzeros = nonzeros[1:]
+    n = layout.width
+    if len(nonzeros) != n:
+        raise GraphError(f"{len(nonzeros)} rows of {n} numbers, but an adjacency matrix must be square")
+    ends = np.repeat(np.arange(n), [len(places) for places, _ in nonzeros])
+    others = np.concatenate([np.empty(0, np.int64), *(places for places, _ in nonzeros)])
+    weights = np.concatenate([np.empty(0), *(values for _, values in nonzeros)])
+    raw = batch_from_matrices([sp.coo_array((weights, (ends, others)), shape=(n, n))])[0]
+    names = layout.names or labels
+    if not names or _only_count(names):
+        return raw
+    return replace(raw, node_columns={"name": np.array(names, dtype=object)})
+
+
+class _Layout(NamedTuple):
+    """Columns of numbers, what the first row calls them, labels of each row, whether row 1 may only count."""
+
+    width: int
+    names: list[str]
+    labels: int
+    may_have_header: bool
+
+
+def _layout(source: File) -> tuple[_Layout, Iterator[tuple[int, list[str]]]]:
+    """Look at the first two rows. Also return the rows of numbers."""
+    rows = _rows(source)
+    head = list(islice(rows, 2))
+    if not head:
+        raise GraphError("the table has no numbers, but it must be an adjacency matrix")
+    first = head[0][1]
+    if _are_numbers(first):
+        return _Layout(len(first), [], 0, _only_count(first)), chain(head, rows)
+    if first[0] and len(first) > 1 and _are_numbers(first[1:]):
+        return _Layout(len(first) - 1, [], 1, False), chain(head, rows)
+    second = head[-1][1]
+    labels = int(not first[0] or len(second) > len(first) or not _are_numbers(second[:1]))
+    width = len(second) - labels
+    return _Layout(width, first[len(first) - width :], labels, False), chain(head[1:], rows)
+
+
+def _rows(source: File) -> Iterator[tuple[int, list[str]]]:
+    """Yield line numbers and fields of the lines that are neither blank nor comments."""
+    delimiter: str | None = ""
+    for place, line in source.lines(LONGEST_LINE):
+        text = decoded(line, f"line {place}").rstrip()
+        if not text.strip() or text.lstrip().startswith(COMMENTS):
+            continue
+        if delimiter == "":
+            marks = "\t;," if source.decimal == "." else "\t;"
+            delimiters = [mark for mark in marks if mark in text]
+            delimiter = max(delimiters, key=text.count) if delimiters else None
+        try:
+            fields = text.split() if delimiter is None else next(csv.reader([text], delimiter=delimiter))
+        except csv.Error as error:
+            raise GraphError(f"line {place}: {error}") from None
+        if source.decimal == ",":
+            fields = [field.replace(",", ".") for field in fields]
+        yield place, [field.strip() for field in fields]
+
+
+def _are_numbers(fields: list[str]) -> bool:
+    return all(isinstance(number(field), int | float) for field in fields)
+
+
+def _numbers(fields: list[str], line: int) -> FloatArray:
+    if not _are_numbers(fields):
+        wrong = next(field for field in fields if not _are_numbers([field]))
+        raise GraphError(f"line {line}: {wrong!r} is not a number. Use 0 for pairs without an edge")
+    return np.array(fields, dtype=np.float64)
+
+
+def _only_count(names: list[str]) -> bool:
+    return any(names == [str(first + place) for place in range(len(names))] for first in (0, 1))

@@ -38,6 +38,7 @@ from grnf.io.files.tables import (
 )
 from grnf.io.files.values import scalar_y
 from grnf.io.from_molecules import batch_from_smiles, raw_from_smiles, smiles_from_raw
+from grnf.io.losses import losses
 from grnf.io.raw import Cell, RawBatch, RawGraph
 
 __all__ = [
@@ -256,22 +257,7 @@ def in_smiles_order(graph: RawGraph) -> RawGraph:
 def changed_in_smiles(graph: RawGraph) -> list[str]:
     """Name what the molecule of a SMILES has otherwise than its graph, but for the order."""
     ours, theirs = in_smiles_order(graph), raw_from_smiles(smiles_from_raw(graph)[0])
-    changed = [
-        name
-        for name, values in ours.node_columns.items()
-        if not _equal(values, theirs.node_columns[name], range(ours.n_nodes), range(theirs.n_nodes))
-    ]
-    ends = [np.sort(each.edges, axis=1) for each in (ours, theirs)]
-    orders = [np.lexsort(each.T) for each in ends]
-    return changed + [
-        name
-        for name, values in ours.edge_columns.items()
-        if not _equal(values, theirs.edge_columns[name], *orders)
-    ]
-
-
-def _equal(ours: Any, theirs: Any, order: Any, other: Any) -> bool:
-    return [ours[row] for row in order] == [theirs[row] for row in other]
+    return sorted(losses(replace(ours, y=None, graph_id=None), theirs))
 
 
 def write_smiles_lines(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:

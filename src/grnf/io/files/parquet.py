@@ -82,10 +82,7 @@ def _row_batches(source: File) -> Iterator[tuple[int, Any]]:
                 f"{source} has no column edge_index. Available: {table.schema_arrow.names}",
                 cure="For SMILES or a table of edges use format='smiles' or format='edge-table'",
             )
-        first = 0 if source.rows is None else source.rows[0]
-        for batch in batches(table, names, source):
-            yield first, batch
-            first += batch.num_rows
+        yield from batches(table, names, source)
 
 
 def _own_graphs(batch: Any) -> RawBatch:
@@ -121,12 +118,12 @@ def _other_graphs(batch: Any) -> RawBatch:
     arcs, n_arcs = _arcs(columns["edge_index"])
     given = columns["num_nodes"]
     n_nodes = (given.flatten() if hasattr(given, "flatten") else given).to_numpy().astype(np.int64)
-    attributes = [
+    node_columns, edge_columns = (
         {name: RawColumn(_numbers(columns[name], counts))} if name in columns else {}
         for name, counts in (("node_feat", n_nodes), ("edge_attr", n_arcs))
-    ]
-    infinite = any(np.isinf(own.values).any() for each in attributes for own in each.values())
-    if len(n_nodes) != len(n_arcs) or (n_nodes < 0).any() or infinite:
+    )
+    values = [column.values for column in (*node_columns.values(), *edge_columns.values())]
+    if len(n_nodes) != len(n_arcs) or (n_nodes < 0).any() or any(np.isinf(own).any() for own in values):
         raise GraphError("a number of nodes or an infinite number")
     check_graph_memory(int(n_nodes.max()), int(n_arcs.max()))
     nothing, y, ids = [None] * len(n_arcs), columns.get("y"), columns.get("graph_id")
@@ -135,7 +132,8 @@ def _other_graphs(batch: Any) -> RawBatch:
             offsets(n_nodes),
             offsets(n_arcs),
             arcs,
-            *attributes,
+            node_columns,
+            edge_columns,
             np.ones(len(n_arcs), np.bool_),
             nothing if ids is None else [None if name is None else str(name) for name in ids.to_pylist()],
             nothing if y is None else [plain_y(value) for value in y.to_pylist()],
@@ -189,8 +187,9 @@ def open_parquet(file: IO[bytes], name: str) -> Any:
         raise GraphError(f"no Parquet file, or a damaged one: {one_line(error)}", where=name) from None
 
 
-def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
-    """Yield record batches of some columns and of the selected rows."""
+def batches(table: Any, names: list[str], source: File) -> Iterator[tuple[int, Any]]:
+    """Yield record batches of some columns and of the selected rows, each with its first row number."""
+    first = 0 if source.rows is None else source.rows[0]
     try:
         size = sum(table.metadata.row_group(number).total_byte_size for number in range(table.num_row_groups))
         fitting = BYTES_AT_ONCE * table.metadata.num_rows // max(size, 1)
@@ -201,7 +200,8 @@ def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
             selected = batch.slice(before, count)
             skip, count = skip - before, count - selected.num_rows
             if selected.num_rows:
-                yield selected
+                yield first, selected
+                first += selected.num_rows
     except (ValueError, OSError, KeyError, NotImplementedError, IndexError, MemoryError) as error:
         raise GraphError(f"damaged Parquet file: {one_line(error)}", where=str(source)) from None
 

@@ -224,15 +224,12 @@ class Table:
 
     def _parquet_blocks(self, names: list[str]) -> Iterator[Rows]:
         with self.file.open_seekable() as stream:
-            first = 0 if self.file.rows is None else self.file.rows[0]
-            for batch in batches(open_parquet(stream, str(self.file)), names, self.file):
-                places = range(first, first + batch.num_rows)
+            for first, batch in batches(open_parquet(stream, str(self.file)), names, self.file):
                 try:
                     columns = {name: batch.column(name).to_pylist() for name in names}
                 except (ValueError, NotImplementedError, OverflowError) as error:
                     raise GraphError(str(error), where=f"{self.file}, rows from {first}") from None
-                yield Rows(f"{self.file}, row", places, columns, {})
-                first += batch.num_rows
+                yield Rows(f"{self.file}, row", range(first, first + batch.num_rows), columns, {})
 
 
 def in_chunks(records: Iterable[T], size: int) -> Iterator[list[T]]:

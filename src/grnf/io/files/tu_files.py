@@ -14,9 +14,10 @@ import shutil
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple, TypeAlias
 
@@ -370,7 +371,8 @@ def _open_files(source: File) -> Iterator[_Files]:
     """Open the folder or zip of a dataset."""
     with ExitStack() as stack:
         if source.is_folder:
-            yield _Files(source, {file.name: file for file in sorted(source.path.iterdir())}, None, stack)
+            folder = {file.name: partial(file.open, "rb") for file in sorted(source.path.iterdir())}
+            yield _Files(source, folder, stack)
             return
         if not source.is_stdin and not source.path.exists():
             raise GraphError(f"{source} does not exist")
@@ -382,17 +384,16 @@ def _open_files(source: File) -> Iterator[_Files]:
                 problem, cure = "begins as a zip file, but its end is missing", "Copy or download it again"
             raise GraphError(f"{source} {problem}", cure=cure)
         archive = stack.enter_context(open_archive(file, str(source)))
-        members = {PurePosixPath(name).name: name for name in archive.namelist()}
-        yield _Files(source, members, archive, stack)
+        names = archive.namelist()
+        members = {PurePosixPath(name).name: partial(Member, archive, name, str(source)) for name in names}
+        yield _Files(source, members, stack)
 
 
 class _Files:
     """The files of a dataset, in a folder or in a zip, known by the end of their names."""
 
-    def __init__(
-        self, source: File, members: dict[str, Any], archive: zipfile.ZipFile | None, stack: ExitStack
-    ) -> None:
-        self.source, self.members, self.archive, self.stack = source, members, archive, stack
+    def __init__(self, source: File, members: Mapping[str, Callable[[], Any]], stack: ExitStack) -> None:
+        self.source, self.members, self.stack = source, members, stack
         names = [name for name in members if name.endswith(INDICATOR)]
         if len(names) != 1:
             raise GraphError(
@@ -414,9 +415,7 @@ class _Files:
         """Open the lines of a file."""
         if not self.has(suffix):
             raise GraphError(f"{self.name(suffix)} is missing")
-        member = self.members[f"{self.prefix}{suffix}.txt"]
-        archive, name = self.archive, str(self.source)
-        stream: Any = member.open("rb") if archive is None else Member(archive, member, name)
+        stream = self.members[f"{self.prefix}{suffix}.txt"]()
         self.stack.callback(stream.close)
         return _Lines(stream, self.name(suffix), on_error, suffix)
 

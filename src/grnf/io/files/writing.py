@@ -135,7 +135,7 @@ def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
         graph.y if "y" in kept else None,
     )
     if entry.changes is not None and not lossy and not losses and (changed := entry.changes(fitting)):
-        losses.append(f"{changed}, which would come back changed,")
+        losses.append(f"{', '.join(changed)}, which would come back changed,")
     if losses and not lossy:
         raise GraphError(
             f"{' and '.join(losses)} cannot be written as {entry.name}",
