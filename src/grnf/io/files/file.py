@@ -120,7 +120,7 @@ class File:
         if not self.path.is_file():
             return False
         with self.path.open("rb") as file:
-            return file.read(max(map(len, starts))).startswith(starts)
+            return bool(file.read(max(map(len, starts))).startswith(starts))
 
     def _open_packed(self) -> AbstractContextManager[IO[bytes]]:
         return nullcontext(sys.stdin.buffer) if self.is_stdin else self.path.open("rb")

@@ -189,9 +189,9 @@ def _role(values: Any) -> str | None:
     """Return what an array in a file may be: a matrix, a stack, or None."""
     if isinstance(values, list):  # of cells
         return "stack" if values and all(_role(cell) == "matrix" for cell in values) else None
-    shape, dtype = getattr(values, "shape", ()), getattr(values, "dtype", None)
-    if dtype is None or dtype.kind not in "biuf":
+    if not hasattr(values, "dtype") or values.dtype.kind not in "biuf":
         return None
+    shape: tuple[int, ...] = values.shape
     if len(shape) == 2 and shape[0] == shape[1] > 1:
         return "matrix"
     return "stack" if len(shape) == 3 and shape[1] in (shape[0], shape[2]) else None
