@@ -9,6 +9,7 @@ import json
 import os
 import re
 import tempfile
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,7 +31,6 @@ from grnf.io.files.tables import (
     SMILES_NAMES,
     Rows,
     cell,
-    each_batch,
     find_column,
     in_chunks,
     rows_of_records,
@@ -72,8 +72,7 @@ def read_smiles(
     are columns that go with the molecules as graph columns. `standardize` and `stereo` are those of
     `grnf.io.from_molecules.batch_from_molecules`.
     """
-    rows = _table_rows(file, column, y, graph_id, keep)
-    return each_batch(_molecules(rows, standardize, stereo, n_jobs), on_error)
+    return _molecules(_table_rows(file, column, y, graph_id, keep), standardize, stereo, on_error, n_jobs)
 
 
 def read_smiles_lines(
@@ -85,17 +84,21 @@ def read_smiles_lines(
     n_jobs: int | None = None,
 ) -> Iterator[RawBatch]:
     """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name". As in `read_smiles`."""
-    return each_batch(_molecules(_line_rows(file), standardize, stereo, n_jobs), on_error)
+    return _molecules(_line_rows(file), standardize, stereo, on_error, n_jobs)
 
 
 def _molecules(
-    blocks: Iterator[Rows], standardize: bool, stereo: bool, n_jobs: int | None = None
-) -> Iterator[tuple[Rows, RawBatch]]:
-    """Yield rows with their molecules."""
+    blocks: Iterator[Rows], standardize: bool, stereo: bool, on_error: OnError, n_jobs: int | None
+) -> Iterator[RawBatch]:
+    """Yield the molecules of rows. Reasons get the positions of their rows, or the first is raised."""
     if find_spec("rdkit") is None:
         raise ImportError("SMILES need RDKit: pip install 'grnf[chem]'")
     convert = partial(_molecules_of_rows, standardize=standardize, stereo=stereo)
-    return in_processes(convert, blocks, n_jobs)
+    for rows, batch in in_processes(convert, blocks, n_jobs):
+        errors = {row: GraphError(why, where=rows.where(row)) for row, why in sorted(batch.bad.items())}
+        if errors and on_error == "raise":
+            raise next(iter(errors.values()))
+        yield replace(batch, bad={row: str(error) for row, error in errors.items()})
 
 
 def _molecules_of_rows(rows: Rows, standardize: bool, stereo: bool) -> tuple[Rows, RawBatch]:
@@ -132,15 +135,11 @@ def copy_molecules(file: File, format: str, keep: Iterable[int], output: str | o
         else:
             blocks = _line_rows(file) if format == "smi" else table_of(file).blocks()
             ends = [place for rows in blocks for place in rows.places]
-        starts = [1 if format == "sdf" else ends[0], *(end + 1 for end in ends[:-1])]
-        dropped = {
-            line
-            for row, (start, end) in enumerate(zip(starts, ends, strict=True))
-            if row not in kept
-            for line in range(start, end + 1)
-        }
+        first = 1 if format == "sdf" else ends[0]
         with file.open() as stream:
-            sink.writelines(line for number, line in enumerate(stream, start=1) if number not in dropped)
+            for number, line in enumerate(stream, start=1):
+                if not first <= number <= ends[-1] or bisect_left(ends, number) in kept:
+                    sink.write(line)
 
 
 ID, TARGET = "\0id", "\0target"

@@ -13,15 +13,14 @@ from typing import Any, TypeVar
 
 from grnf.errors import GraphError
 from grnf.io.files.excel import OLD, PACKED
-from grnf.io.files.file import File, OnError, decoded
+from grnf.io.files.file import File, decoded
 from grnf.io.files.limits import LONGEST_LINE
 from grnf.io.files.parquet import batches, open_parquet
 from grnf.io.files.sdf import SDF_SUFFIXES, sdf_columns, sdf_records
 from grnf.io.files.values import number as number_of
-from grnf.io.raw import RawBatch
 
 __all__ = [
-    "SMILES_NAMES", "SOURCE_NAMES", "TARGET_NAMES", "Rows", "Table", "are_molecules", "cell", "each_batch",
+    "SMILES_NAMES", "SOURCE_NAMES", "TARGET_NAMES", "Rows", "Table", "are_molecules", "cell",
     "find_column", "in_chunks", "is_parquet", "named_smiles", "rows_of_records", "table_of", "usual_column",
 ]  # fmt: skip
 
@@ -273,15 +272,6 @@ def table_of(file: File) -> Table:
     if file.sniffed is None:
         file.sniffed = Table(file)
     return file.sniffed  # type: ignore[no-any-return]
-
-
-def each_batch(blocks: Iterable[tuple[Rows, RawBatch]], on_error: OnError) -> Iterator[RawBatch]:
-    """Yield batches with a graph per row. Reasons get the positions of their rows, or the first is raised."""
-    for rows, batch in blocks:
-        errors = {row: GraphError(why, where=rows.where(row)) for row, why in sorted(batch.bad.items())}
-        if errors and on_error == "raise":
-            raise next(iter(errors.values()))
-        yield replace(batch, bad={row: str(error) for row, error in errors.items()})
 
 
 def is_parquet(file: File) -> bool:

@@ -30,6 +30,7 @@ from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder, Schema, SchemaColumn
 from grnf.io.files.file import File, OnError, open_sink
 from grnf.io.files.limits import LONGEST_RECORD, MOST_EMPTY_GRAPHS, Member, new_member, open_archive
+from grnf.io.files.values import runs
 from grnf.io.from_arrays import is_symmetric
 from grnf.io.raw import RawBatch, RawColumn, RawGraph, column_of_arrays, concatenated, joined
 from grnf.typing import IntArray
@@ -40,7 +41,7 @@ __all__ = [
 
 INDICATOR = "_graph_indicator.txt"
 PART = 2**16
-"""Nodes and arcs together that are in memory at a time, unless one graph has more."""
+"""Nodes and arcs together, about, that are in memory at a time, unless one graph has more."""
 RUN = 2**15
 """Lines that are read, and arcs that are put in order, at a time."""
 CHUNK = 2**18
@@ -140,7 +141,7 @@ def read_tu_graphs(source: File, *, on_error: OnError = "raise") -> Iterator[Raw
         y = _targets(files, on_error, faults)
         nodes, node_ptr = _store_nodes(files, None if y is None else len(y), on_error, faults)
         arcs, arc_ptr = _store_arcs(files, node_ptr, on_error, faults)
-        ranges = list(_ranges(node_ptr + arc_ptr))
+        ranges = list(runs((node_ptr + arc_ptr)[1:], PART))
         directed = any(
             _is_directed(arcs[arc_ptr[start] : arc_ptr[stop]], node_ptr, faults) for start, stop in ranges
         )
@@ -202,15 +203,6 @@ def _columns(records: Records) -> dict[str, RawColumn]:
     if "attributes" in names:
         columns["attributes"] = RawColumn(np.ascontiguousarray(records["attributes"]))
     return columns
-
-
-def _ranges(work: IntArray) -> Iterator[tuple[int, int]]:
-    """Cut the graphs into ranges of about `PART` nodes and arcs each, one graph at least."""
-    start, n_graphs = 0, len(work) - 1
-    while start < n_graphs or not start:
-        stop = max(start + 1, int(np.searchsorted(work, work[start] + PART, side="right")) - 1)
-        yield start, min(stop, n_graphs)
-        start = stop
 
 
 def _is_directed(arcs: Records, node_ptr: IntArray, faults: Faults) -> bool:

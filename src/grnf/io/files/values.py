@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ import numpy.typing as npt
 from grnf._utils.memory import VALUE, check_memory
 from grnf.errors import GraphError
 from grnf.io.raw import RawGraph, as_column, checked_raw
+from grnf.typing import IntArray
 
 __all__ = [
-    "check_names", "graph_of_columns", "graph_of_rows", "number", "part_widths", "plain_rows", "scalar_y",
-    "typed_column", "vector_widths",
+    "check_names", "graph_of_columns", "graph_of_rows", "number", "part_widths", "plain_rows", "runs",
+    "scalar_y", "typed_column", "vector_widths",
 ]  # fmt: skip
 
 MOST_ABSENT = 16
@@ -244,6 +246,12 @@ def number(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def runs(ends: IntArray, size: int) -> Iterator[tuple[int, int]]:
+    """Cut items that end at these places into ranges of about `size` each, one item at least."""
+    cuts = np.flatnonzero(np.diff(ends // size)) + 1
+    return pairwise([0, *cuts.tolist(), len(ends)])
 
 
 def scalar_y(y: Any, kind: str) -> Any:
