@@ -86,7 +86,7 @@ def _number_of_nodes(value: Any, arcs: IntArray, node_feat: npt.NDArray[Any] | N
 
 
 def plain_y(y: Any) -> Any:
-    """Return the target of a row of Hugging Face: a list of one number is that number."""
+    """Return the target of a row of Hugging Face. A list with a single number becomes that number."""
     if isinstance(y, np.ndarray):
         y = y.tolist()
     while isinstance(y, list) and len(y) == 1:
