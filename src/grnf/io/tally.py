@@ -62,17 +62,18 @@ class Values:
     numbers: Range = field(default_factory=Range)
 
     def add(self, value: Any, times: int = 1) -> None:
-        """Count a value."""
-        value = plain(value)
+        """Count a value: a number, a text, a list or None."""
         if value is None or value != value:
             self.missing += times
             return
         if isinstance(value, int | float):
             self.numbers.add(value, times)
         key = value if isinstance(value, str | int | float) else as_text(value)
-        if key in self.counts or len(self.counts) < MOST_VALUES:
-            self.kinds.add(kind_of(value))
+        if key in self.counts:
             self.counts[key] += times
+        elif len(self.counts) < MOST_VALUES:
+            self.counts[key] = times
+            self.kinds.add(kind_of(value))
         else:
             self.others += times
 
@@ -190,7 +191,7 @@ class Tally:
         self.n_graphs += 1
         self.nodes.add(graph.n_nodes)
         self.edges.add(len(edges))
-        self.y.add(graph.y)
+        self.y.add(plain(graph.y))
         self.counts["directed_graphs"] += graph.directed
         self.counts["self_loops"] += int((edges[:, 0] == edges[:, 1]).sum())
         self.counts["repeated_edges"] += len(edges) - len(np.unique(ends[:, 0] * graph.n_nodes + ends[:, 1]))

@@ -105,10 +105,8 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
         kept = {name: column for name, column in data.node_columns.items() if name != "attributes"}
         data = replace(data, node_columns=kept)
     encoder = AttributeEncoder().fit(data)
-    schemas = encoder.node_schema_, encoder.edge_schema_ = (
-        _opened(encoder.node_schema_),
-        _opened(encoder.edge_schema_),
-    )
+    schemas = [_opened(schema) for schema in (encoder.node_schema_, encoder.edge_schema_)]
+    encoder.node_schema_, encoder.edge_schema_ = schemas
     graphs, _, errors = encoder.encode_batch(data)
     for index, reason in errors:
         raise GraphError(reason, where=str(path), index=index)
