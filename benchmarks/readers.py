@@ -37,7 +37,7 @@ MODULES = {  # before, after
     "tables": ("tables survey records values", "tables survey values"),
     "edges": ("edge_list edge_table edge_table_write grouping", "edge_list edge_table"),
     "excel": ("excel", "excel"),
-    "matrices": ("matrices matlab market number_table", "matrices number_table"),
+    "matrices": ("matrices matlab market number_table", "matrices"),
     "tu": ("tu tu_arcs tu_tables tu_write", "tu_files"),
     "graph6": ("graph6", "graph6"),
     "molecules": ("molecules sdf", "molecules sdf"),

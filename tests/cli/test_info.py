@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cli.lines_format import ONE_NODE, PATH, TRIANGLE, UNREADABLE, write_lines
-from grnf.io.tally import MOST_LABELS, MOST_VALUES, Column, Targets
+from grnf.io.tally import MOST_VALUES, Attribute, Values, about_targets
 from optional import require
 
 
@@ -84,23 +84,22 @@ def test_wrong_usage(run):
 
 
 def test_what_is_counted_is_bounded():
-    column, targets = Column(), Targets()
-    for start in range(0, 5 * MOST_VALUES, 100):
-        column.add(np.array([f"v{value}" for value in range(start, start + 100)], dtype=object))
-    for value in range(MOST_LABELS):
+    attribute, targets = Attribute(), Values()
+    for start in range(0, 2 * MOST_VALUES, 100):
+        attribute.add(np.array([f"v{value}" for value in range(start, start + 100)], dtype=object))
+    for value in range(MOST_VALUES):
         targets.add(value / 7)
         targets.add(f"class {value}")
-    assert len(column.values) == MOST_VALUES + 1
-    assert column.report()["values"] == f"more than {MOST_VALUES}"
-    assert len(targets.counts) <= MOST_LABELS + 1
-    assert targets.report() == {"n_classes": f"more than {MOST_LABELS:,}", "missing": 0}
+    assert attribute.report()["values"] == f"more than {MOST_VALUES:,}"
+    assert len(attribute.values.counts) == len(targets.counts) == MOST_VALUES
+    assert about_targets(targets) == {"n_classes": f"more than {MOST_VALUES:,}", "missing": 0}
 
 
 def told(labels):
-    targets = Targets()
+    targets = Values()
     for y in labels:
         targets.add(y)
-    return targets.report()
+    return about_targets(targets)
 
 
 @pytest.mark.parametrize("name", [int, "class {}".format])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from grnf import GRNF, GraphError
 from grnf.io import read_blocks, read_graphs, read_tu
-from grnf.io.files.tu_files import _whole_numbers
+from grnf.io.files.tu_files import whole_numbers
 from tu_sets import SHAPES, write_set
 
 FILES = {
@@ -146,7 +146,7 @@ def test_both_readers_of_real_sets(shared, name):
 @given(text=st.text("12,\n -3", max_size=12))
 def test_fast_lines_of_whole_numbers_are_what_int_reads(text):
     block = text.encode() + b"\n"
-    table = _whole_numbers(block)
+    table = whole_numbers(block)
     if table is not None:
         assert table.tolist() == [[int(field) for field in line.split(",")] for line in text.split("\n")]
 
@@ -162,7 +162,7 @@ def test_fast_lines_of_whole_numbers_are_what_int_reads(text):
 )
 def test_usual_lines_take_the_fast_way(table, comma, end):
     text = "".join(comma.join(map(str, row)) + end for row in table)
-    assert _whole_numbers(text.encode()).tolist() == table
+    assert whole_numbers(text.encode()).tolist() == table
 
 
 def labelled(folder, count):

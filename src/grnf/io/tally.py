@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from grnf._utils.words import counted
-from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.raw import ABSENT, BadGraph, RawGraph
 from grnf.io.vectors.blocks import as_text, plain
 
-__all__ = ["Tally"]
+__all__ = ["MISSING_WORDS", "Tally", "Values", "about_targets"]
 
-MOST_VALUES = 1000
+MOST_VALUES = 10_000
+"""Different values of a column that are counted."""
 MOST_CLASSES = 20
 """Classes that are all listed; of more, only some of the largest and smallest."""
 SOME_CLASSES = 5
-MOST_LABELS = 10_000
-"""Different labels that are counted."""
 MOST_BAD = 20
+MISSING_WORDS = "words for missing values"
 COUNTS = (
     "directed_graphs", "self_loops", "repeated_edges", "isolated_nodes", "empty_graphs",
     "graphs_without_edges",
@@ -37,10 +37,10 @@ class Range:
     low: float = math.inf
     high: float = -math.inf
 
-    def add(self, value: float) -> None:
+    def add(self, value: float, times: int = 1) -> None:
         """Count one number."""
-        self.count += 1
-        self.total += value
+        self.count += times
+        self.total += value * times
         self.low, self.high = min(self.low, value), max(self.high, value)
 
     def report(self) -> dict[str, float]:
@@ -51,13 +51,68 @@ class Range:
 
 
 @dataclass
-class Column:
-    """An attribute: its types, the number of its values, and of missing ones."""
+class Values:
+    """How often each of some values occurs, up to a number of them, how many are missing, and the range."""
+
+    counts: Counter[Any] = field(default_factory=Counter)
+    others: int = 0
+    """Values beyond those that are counted."""
+    missing: int = 0
+    kinds: set[str] = field(default_factory=set)
+    numbers: Range = field(default_factory=Range)
+
+    def add(self, value: Any, times: int = 1) -> None:
+        """Count a value: a number, a text, a list or None."""
+        if value is None or value != value:
+            self.missing += times
+            return
+        if isinstance(value, int | float):
+            self.numbers.add(value, times)
+        key = value if isinstance(value, str | int | float) else as_text(value)
+        if key in self.counts:
+            self.counts[key] += times
+        elif len(self.counts) < MOST_VALUES:
+            self.counts[key] = times
+            self.kinds.add(kind_of(value))
+        else:
+            self.others += times
+
+    @property
+    def total(self) -> int:
+        """Number of values that are not missing."""
+        return self.counts.total() + self.others
+
+    @property
+    def n_different(self) -> int | str:
+        """Number of different values, as a text if they are too many to be counted."""
+        return f"more than {MOST_VALUES:,}" if self.others else len(self.counts)
+
+    def classes(self) -> dict[str, int]:
+        """Return how often each value occurs, numbers before texts."""
+        ordered = sorted(self.counts.items(), key=lambda pair: (isinstance(pair[0], str), pair[0]))
+        return {str(key): count for key, count in ordered}
+
+
+def kind_of(value: Any) -> str:
+    """Return what a value is, as a user would call it."""
+    if isinstance(value, bool):
+        return "truth values"
+    if isinstance(value, int):
+        return "whole numbers"
+    if isinstance(value, float):
+        return "whole numbers" if value.is_integer() else "numbers"
+    if isinstance(value, str):
+        return MISSING_WORDS if value.lower() in ABSENT else "text"
+    return "lists"
+
+
+@dataclass
+class Attribute:
+    """An attribute: its types, its categories, and the number of missing values."""
 
     kinds: set[str] = field(default_factory=set)
-    values: set[Any] = field(default_factory=set)
+    values: Values = field(default_factory=Values)
     graphs: int = 0
-    missing: int = 0
 
     def add(self, array: Any) -> None:
         """Count the values of a graph."""
@@ -66,89 +121,42 @@ class Column:
         if array.dtype.kind in "fiub":
             width = 1 if array.ndim == 1 else array.shape[1]
             self.kinds.add("numbers" if width == 1 else f"vectors of {width} numbers")
-            self.missing += int(np.isnan(array).sum()) if array.dtype.kind == "f" else 0
+            self.values.missing += int(np.isnan(array).sum()) if array.dtype.kind == "f" else 0
             return
         self.kinds.add("categories")
-        for value in array.ravel().tolist():
-            if value is None:
-                self.missing += 1
-            elif len(self.values) <= MOST_VALUES:
-                self.values.add(value)
+        for value, times in Counter(array.ravel().tolist()).items():
+            self.values.add(value, times)
 
     def report(self) -> dict[str, Any]:
         """Return the summary as JSON values."""
-        result: dict[str, Any] = {"type": " or ".join(sorted(self.kinds))}
-        if self.values:
-            many = len(self.values) > MOST_VALUES
-            result["values"] = f"more than {MOST_VALUES}" if many else len(self.values)
-        return result | {"graphs": self.graphs, "missing": self.missing}
+        different = {"values": self.values.n_different} if self.values.counts else {}
+        types = " or ".join(sorted(self.kinds))
+        return {"type": types, **different, "graphs": self.graphs, "missing": self.values.missing}
 
 
-class Targets:
-    """Labels of graphs: how often each occurs, and the range of those that are numbers.
+def about_targets(values: Values) -> dict[str, Any] | None:
+    """Return classes or a range of numbers, or both if either may be meant, or None without labels.
 
-    Examples
-    --------
-    >>> targets = Targets()
-    >>> for y in [*range(50), *range(50), 7]:
-    ...     targets.add(y)
-    >>> report = targets.report()
-    >>> report["n_classes"], report["largest"]["7"], report["numbers"]["max"]
-    (50, 3, 49)
+    Texts are classes, and so are few values, or whole numbers that occur twice or more on average. Other
+    numbers are numbers, and so are many whole ones.
     """
-
-    def __init__(self) -> None:
-        self.counts: Counter[Any] = Counter()
-        self.range = Range()
-        self.whole = True
-        self.missing = 0
-        self.others = 0
-
-    def add(self, y: Any) -> None:
-        """Count one label."""
-        y = plain(y)
-        if y is None or (isinstance(y, float) and math.isnan(y)):
-            self.missing += 1
-            return
-        if isinstance(y, int | float):
-            self.range.add(y)
-            self.whole = self.whole and float(y).is_integer()
-        key = y if isinstance(y, int | float | str) else as_text(y)
-        if key in self.counts or len(self.counts) <= MOST_LABELS:
-            self.counts[key] += 1
-        else:
-            self.others += 1
-
-    def report(self) -> dict[str, Any] | None:
-        """Return classes or a range of numbers, or both if either may be meant, or None without labels.
-
-        Texts are classes, and so are few values, or whole numbers that occur twice or more on average. Other
-        numbers are numbers, and so are many whole ones.
-        """
-        if not self.counts:
-            return None
-        n_labels = self.counts.total() + self.others
-        numbers = self.range.count == n_labels
-        many = len(self.counts) > MOST_CLASSES
-        classes = not numbers or not many or (self.whole and 2 * len(self.counts) <= n_labels)
-        result: dict[str, Any] = self._classes() if classes else {"values": self._number_of_labels()}
-        if numbers and (many or not self.whole):
-            result["numbers"] = {key: self.range.report()[key] for key in ("min", "mean", "max")}
-        return {**result, "missing": self.missing}
-
-    def _number_of_labels(self) -> int | str:
-        return f"more than {MOST_LABELS:,}" if self.others else len(self.counts)
-
-    def _classes(self) -> dict[str, Any]:
-        if len(self.counts) <= MOST_CLASSES:
-            ordered = sorted(self.counts.items(), key=lambda pair: (str(type(pair[0])), pair[0]))
-            return {"classes": {str(key): count for key, count in ordered}}
-        if self.others:
-            return {"n_classes": self._number_of_labels()}
-        ordered = self.counts.most_common()
-        some = {"largest": ordered[:SOME_CLASSES], "smallest": ordered[-SOME_CLASSES:]}
-        shown = {name: {str(key): count for key, count in pairs} for name, pairs in some.items()}
-        return {"n_classes": len(self.counts), **shown}
+    if not values.counts:
+        return None
+    numeric, whole = values.numbers.count == values.total, values.kinds <= {"whole numbers", "truth values"}
+    many = len(values.counts) > MOST_CLASSES
+    result: dict[str, Any]
+    if not many:
+        result = {"classes": values.classes()}
+    elif numeric and not (whole and 2 * len(values.counts) <= values.total):
+        result = {"values": values.n_different}
+    else:
+        result = {"n_classes": values.n_different}
+        if not values.others:
+            ordered = [(str(key), count) for key, count in values.counts.most_common()]
+            result |= {"largest": dict(ordered[:SOME_CLASSES]), "smallest": dict(ordered[-SOME_CLASSES:])}
+    if numeric and (many or not whole):
+        result["numbers"] = {key: values.numbers.report()[key] for key in ("min", "mean", "max")}
+    return {**result, "missing": values.missing}
 
 
 class Tally:
@@ -157,9 +165,8 @@ class Tally:
     def __init__(self) -> None:
         self.n_items = self.n_graphs = self.n_bad = 0
         self.nodes, self.edges = Range(), Range()
-        self.node_columns: dict[str, Column] = {}
-        self.edge_columns: dict[str, Column] = {}
-        self.y = Targets()
+        self.attributes: dict[str, dict[str, Attribute]] = {"node": {}, "edge": {}}
+        self.y = Values()
         self.counts = dict.fromkeys(COUNTS, 0)
         self.bad: list[dict[str, Any]] = []
         self.ids: set[int] = set()
@@ -184,19 +191,16 @@ class Tally:
         self.n_graphs += 1
         self.nodes.add(graph.n_nodes)
         self.edges.add(len(edges))
-        self.y.add(graph.y)
+        self.y.add(plain(graph.y))
         self.counts["directed_graphs"] += graph.directed
         self.counts["self_loops"] += int((edges[:, 0] == edges[:, 1]).sum())
         self.counts["repeated_edges"] += len(edges) - len(np.unique(ends[:, 0] * graph.n_nodes + ends[:, 1]))
         self.counts["isolated_nodes"] += graph.n_nodes - len(np.unique(edges))
         self.counts["empty_graphs"] += graph.n_nodes == 0
         self.counts["graphs_without_edges"] += len(edges) == 0
-        for tally, columns in (
-            (self.node_columns, graph.node_columns),
-            (self.edge_columns, graph.edge_columns),
-        ):
+        for item, columns in (("node", graph.node_columns), ("edge", graph.edge_columns)):
             for name, values in columns.items():
-                tally.setdefault(name, Column()).add(values)
+                self.attributes[item].setdefault(name, Attribute()).add(values)
 
     def report(self) -> dict[str, Any]:
         """Return the summary as JSON values."""
@@ -205,9 +209,11 @@ class Tally:
             "nodes": self.nodes.report(),
             "edges": self.edges.report(),
             **self.counts,
-            "node_attributes": {name: column.report() for name, column in self.node_columns.items()},
-            "edge_attributes": {name: column.report() for name, column in self.edge_columns.items()},
-            "y": self.y.report(),
+            **{
+                f"{item}_attributes": {name: own.report() for name, own in columns.items()}
+                for item, columns in self.attributes.items()
+            },
+            "y": about_targets(self.y),
             "bad": self.bad,
             "problems": self._problems(),
         }
@@ -226,13 +232,13 @@ class Tally:
             f"{counted(no_y, 'graphs')} without y, though others have one": no_y if self.y.counts else 0,
         }
         problems = [text for text, count in counts.items() if count]
-        for item, columns in (("node", self.node_columns), ("edge", self.edge_columns)):
-            for name, column in columns.items():
+        for item, columns in self.attributes.items():
+            for name, own in columns.items():
                 title = f"{item} attribute {name!r}"
-                if column.graphs < n_graphs:
-                    problems.append(f"{title} is in {column.graphs} of {n_graphs} graphs only")
-                if column.missing:
-                    problems.append(f"{title} lacks {counted(column.missing, 'values')}")
-                if len(column.kinds) > 1:
-                    problems.append(f"{title} is of several types: {', '.join(sorted(column.kinds))}")
+                if own.graphs < n_graphs:
+                    problems.append(f"{title} is in {own.graphs} of {n_graphs} graphs only")
+                if own.values.missing:
+                    problems.append(f"{title} lacks {counted(own.values.missing, 'values')}")
+                if len(own.kinds) > 1:
+                    problems.append(f"{title} is of several types: {', '.join(sorted(own.kinds))}")
         return problems

@@ -96,6 +96,9 @@ BOMB = """<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 
 <!ENTITY lol3 "&lol2;&lol2;&lol2;&lol2;">]><{root}><graph>&lol3;</graph></{root}>"""
 
 TWICE = '{"source": 0, "target": 0}, {"source": 0, "target": 0}'
+A_NODE, LOOP = "<node id='a'/>", "<edge source='a' target='a'/>"
+MUTUAL = " type='mutual'/>"
+UNDECLARED = "><attvalues><attvalue for='0' value='1'/></attvalues></node>"
 NO_NUMBER = "<node id='a'><data key='k'>x</data></node>"
 
 BAD = [
@@ -125,7 +128,17 @@ BAD = [
         "directed=true edge found in undirected graph",
     ),
     ("g.gexf", "<gexf/>", "one <graph> in a file, found 0"),
+    ("g.gexf", "<gexf><graph/><graph/></gexf>", "one <graph> in a file, found 2"),
     ("g.gexf", "<gexf><graph mode='dynamic'/></gexf>", "dynamic graph"),
+    ("g.gexf", f"<gexf><graph>{2 * A_NODE}</graph></gexf>", "node 'a' is repeated"),
+    ("g.gexf", f"<gexf><graph>{LOOP}</graph></gexf>", "there is no node 'a'"),
+    (
+        "g.gexf",
+        f"<gexf><graph>{A_NODE}{LOOP.replace('/>', MUTUAL)}</graph></gexf>",
+        "mutual",
+    ),
+    ("g.gexf", f"<gexf><graph><nodes>{A_NODE.replace('/>', UNDECLARED)}</nodes></graph></gexf>", "for=0"),
+    ("g.gexf", "<gexf><graph><attributes/></graph></gexf>", "networkx cannot read it"),
     ("g.gml", "graph [ node [ id 0 ]", "do not close"),
     ("g.gml", "graph [ node [ id 0 ] ] ]", "do not close"),
     ("g.gml", "\n\ngraph [ node [ { ] ]", "cannot tokenize"),

@@ -161,10 +161,6 @@ def test_facts_of_brec(shared, name):
         assert edges_of(theirs) == sorted(map(tuple, canonical_edges(graph)))
 
 
-def test_brec_has_400_pairs():
-    assert sum(PAIRS.values()) == 400
-
-
 @given(st.integers(0, 2000))
 def test_positions_in_the_triangle(n_bits):
     from grnf.io.files.graph6 import _upper_triangle

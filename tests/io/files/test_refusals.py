@@ -149,27 +149,6 @@ def test_values_of_gexf(tmp_path):
     assert graph.edge_columns["weight"].tolist() == [2.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("inner", "message"),
-    [
-        ("<nodes><node id='a'/><node id='a'/></nodes>", "node 'a' is repeated"),
-        ("<edges><edge source='a' target='a'/></edges>", "there is no node 'a'"),
-        ("<nodes><node id='a'/></nodes><edges><edge source='a' target='a' type='mutual'/></edges>", "mutual"),
-        (
-            "<nodes><node id='a'><attvalues><attvalue for='0' value='1'/></attvalues></node></nodes>",
-            "for=0",
-        ),
-        ("<attributes/>", "networkx cannot read it"),
-        ("</graph><graph>", "one <graph> in a file, found 2"),
-    ],
-)
-def test_damage_in_gexf(tmp_path, inner, message):
-    require_format("gexf")
-    (tmp_path / "a.gexf").write_text(f"<gexf><graph>{inner}</graph></gexf>")
-    with pytest.raises(GraphError, match=message):
-        list(read_graphs(tmp_path / "a.gexf"))
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
 def test_missing_guests_are_named(tmp_path, monkeypatch, suffix):
     from grnf.io.files import molecules

@@ -51,26 +51,23 @@ def test_own_formats_carry_everything(suffix, graphs):
     check(graphs, suffix)
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".jsonl.gz"])
-@settings(max_examples=50)
-@given(graphs=st.lists(raw_graphs((*PLAIN_KINDS, "vector")), max_size=3))
-def test_json_carries_names_numbers_vectors_and_texts(suffix, graphs):
-    check(graphs, suffix, exact=False)
+DOCUMENTS = {  # what they carry, how many graphs of what kind
+    ".jsonl": (PLAIN_KINDS, 3, {}),
+    ".json": (PLAIN_KINDS, 3, {}),
+    ".jsonl.gz": (PLAIN_KINDS, 3, {}),
+    ".graphml": (PLAIN_KINDS, 3, {}),
+    ".gml": (("float", "int", "text"), 3, {}),
+    ".gexf": (PLAIN_KINDS, 1, {"y": False, "graph_id": False}),
+}
 
 
-@given(graphs=st.lists(raw_graphs((*PLAIN_KINDS, "vector")), min_size=1, max_size=3))
-def test_graphml_carries_names_numbers_vectors_and_texts(graphs):
-    check(graphs, ".graphml", exact=False, arrange=in_order)
-
-
-@given(graphs=st.lists(raw_graphs(("float", "int", "text", "vector")), min_size=1, max_size=3))
-def test_gml_carries_names_numbers_vectors_and_texts(graphs):
-    check(graphs, ".gml", exact=False, arrange=in_order)
-
-
-@given(graph=raw_graphs((*PLAIN_KINDS, "vector"), y=False, graph_id=False))
-def test_gexf_carries_names_numbers_vectors_and_texts(graph):
-    check([graph], ".gexf", exact=False, arrange=in_order)
+@pytest.mark.parametrize("suffix", DOCUMENTS)
+@given(data=st.data())
+def test_documents_carry_names_numbers_vectors_and_texts(suffix, data):
+    kinds, most, others = DOCUMENTS[suffix]
+    graphs = raw_graphs((*kinds, "vector"), **others)
+    arrange = (lambda graph: graph) if "json" in suffix else in_order
+    check(data.draw(st.lists(graphs, min_size=1, max_size=most)), suffix, exact=False, arrange=arrange)
 
 
 @given(graph=raw_graphs(y=False, graph_id=False), weighted=st.booleans(), data=st.data())

@@ -51,8 +51,11 @@ def _networkx(kind: str) -> Any:
     return nx
 
 
-def _elements(file: File) -> Element:
-    """Return the root of an XML document. Elements without a namespace get that of networkx later."""
+def _elements(file: File, namespace: str) -> tuple[Element, list[Element]]:
+    """Return the root of an XML document and its graphs.
+
+    Elements in the namespace of the root, or in none, move to the one that networkx expects.
+    """
     from xml.etree.ElementTree import ParseError, fromstring
 
     data = file.whole(recode=False)
@@ -65,20 +68,17 @@ def _elements(file: File) -> Element:
     parser.EntityDeclHandler = refuse
     try:
         parser.Parse(data, True)
-        return fromstring(data)  # noqa: S314 (checked above)
+        root = fromstring(data)  # noqa: S314 (checked above)
     except GraphError as error:
         raise error.located(where=f"{file}, line {parser.CurrentLineNumber}") from None
     except (expat.ExpatError, ParseError, ValueError, LookupError) as error:
         raise GraphError(f"invalid XML: {error}", where=str(file)) from None
-
-
-def _in_namespace(root: Element, namespace: str) -> None:
-    """Move the elements that are in the namespace of the root, or in none, to the one that is expected."""
     own = root.tag.rpartition("}")[0]
     for element in root.iter():
         before, _, name = element.tag.rpartition("}")
         if before in (own, ""):
             element.tag = f"{{{namespace}}}{name}"
+    return root, root.findall(f"{{{namespace}}}graph")
 
 
 def _graph(graph: Any, widths: Any, graph_id: str | None, y: Any) -> RawGraph:
@@ -96,9 +96,8 @@ def read_graphml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGrap
     _networkx("GraphML")
     from networkx.readwrite.graphml import GraphMLReader
 
-    root, reader = _elements(file), GraphMLReader(force_multigraph=True)
-    _in_namespace(root, reader.NS_GRAPHML)
-    elements = root.findall(f"{{{reader.NS_GRAPHML}}}graph")
+    reader = GraphMLReader(force_multigraph=True)
+    root, elements = _elements(file, reader.NS_GRAPHML)
     if not elements:
         raise GraphError("no <graph> in this file: it is not GraphML", where=str(file))
 
@@ -167,43 +166,39 @@ def _widths(given: Any) -> dict[str, dict[str, int]]:
     }
 
 
-def read_gexf(file: File) -> Iterator[RawGraph]:
+def read_gexf(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graph of a GEXF file."""
     _networkx("GEXF")
     from networkx.readwrite.gexf import GEXFReader
 
-    root, reader = _elements(file), GEXFReader()
-    _in_namespace(root, reader.NS_GEXF)
-    elements = root.findall(f"{{{reader.NS_GEXF}}}graph")
+    reader = GEXFReader()
+    _, elements = _elements(file, reader.NS_GEXF)
     if len(elements) != 1:
         raise GraphError(f"GEXF has one <graph> in a file, found {len(elements)}", where=str(file))
-    try:
-        _check_ids(elements[0])
-        graph = _by_library(lambda: reader.make_graph(elements[0]))
-    except GraphError as error:
-        raise error.located(where=str(file)) from None
-    if graph.graph.get("mode") == "dynamic":
-        raise GraphError("a dynamic graph", where=str(file), cure="Export one moment of it as a static graph")
-    widths: dict[str, dict[str, int]] = {"node": {}, "edge": {}}
-    for group in elements[0].iter(f"{{{reader.NS_GEXF}}}attributes"):
-        for each in group:
-            if width := WIDTH.search(each.get("id", "")):
-                widths[group.get("class", "")][each.get("title", "").rpartition("_")[0]] = int(width[1])
-    for name, values in graph.nodes(data=True):
-        if values.get("label") in (None, "", name):
-            values.pop("label", None)
-        for key in DRAWING & values.keys():
-            del values[key]
-    rows = [values for *_, values in graph.edges(data=True)]
-    weighted = any("weight" in values for values in rows)
-    for values in rows:
-        values.pop("id", None)
-        if weighted:  # by the format, a weight left out is 1
-            values.setdefault("weight", 1.0)
-    try:
-        yield _graph(graph, widths, None, None)
-    except GraphError as error:
-        raise error.located(where=str(file)) from None
+
+    def build(element: Element) -> RawGraph:
+        _check_ids(element)
+        graph = _by_library(lambda: reader.make_graph(element))
+        if graph.graph.get("mode") == "dynamic":
+            raise GraphError("a dynamic graph", cure="Export one moment of it as a static graph")
+        widths: dict[str, dict[str, int]] = {"node": {}, "edge": {}}
+        for group in element.iter(f"{{{reader.NS_GEXF}}}attributes"):
+            for each in group:
+                if width := WIDTH.search(each.get("id", "")):
+                    widths[group.get("class", "")][each.get("title", "").rpartition("_")[0]] = int(width[1])
+        for name, values in graph.nodes(data=True):
+            unwanted = DRAWING | ({"label"} if values.get("label") in (None, "", name) else set())
+            for key in unwanted & values.keys():
+                del values[key]
+        rows = [values for *_, values in graph.edges(data=True)]
+        weighted = any("weight" in values for values in rows)
+        for values in rows:
+            values.pop("id", None)
+            if weighted:  # by the format, a weight left out is 1
+                values.setdefault("weight", 1.0)
+        return _graph(graph, widths, None, None)
+
+    yield from each_record([(str(file), None, elements[0])], build, on_error)
 
 
 def read_gml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
@@ -218,8 +213,7 @@ def read_gml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | 
         for name, values in graph.nodes(data=True):
             if values.get("label") == str(name):
                 del values["label"]
-            _flatten(values)
-        for *_, values in graph.edges(data=True):
+        for *_, values in (*graph.nodes(data=True), *graph.edges(data=True)):
             _flatten(values)
         label = graph.graph.get("label", graph.graph.get("name"))
         return _graph(graph, widths, None if label is None else str(label), graph.graph.get("y"))

@@ -15,12 +15,12 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, contextmanager
 from io import TextIOWrapper
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Self, cast
+from typing import IO, Any, TypeAlias, cast
 
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record, open_sink
@@ -48,16 +48,12 @@ NODE_NAMES = ("node", "node_id", "nodeid", "id")
 DIRECTED = "directed"
 ONLY = ""
 """The id of a graph that has none."""
+Sides: TypeAlias = dict[int, Rows]
+"""The rows of a graph: of nodes (0) and of edges (1)."""
 
 
 def node_table(path: Path) -> Path:
-    """Return the path of the node table of a table of edges.
-
-    Examples
-    --------
-    >>> print(node_table(Path("trees.csv.gz")))
-    trees.nodes.csv.gz
-    """
+    """Return the path of the node table of a table of edges."""
     inner = Path(path.stem) if path.suffix.lower() == ".gz" else Path(path.name)
     return path.with_name(f"{inner.stem}.nodes{path.name[len(inner.stem) :]}")
 
@@ -77,30 +73,24 @@ GEPHI = ("Type", "Id")
 class _Table:
     """One of the two tables: the columns of its roles, and its rows by graph."""
 
-    def __init__(
-        self, file: File, roles: Mapping[str, tuple[str | None, Sequence[str]]], on_error: OnError
-    ) -> None:
+    def __init__(self, file: File, roles: Mapping[str, tuple[str | None, Sequence[str]]]) -> None:
         self.table = table_of(file)
         self.table.check_names()
-        self.on_error = on_error
         names = self.table.columns
         self.roles = {
             role: find_column(names, given, usual, role, file)
             for role, (given, usual) in roles.items()
             if role != "graph" or given is not None or usual_column(names, usual)
         }
+        self.is_one = "graph" not in self.roles
+        """Whether the table is one graph, since it has no column of graphs."""
         if DIRECTED in names and "source" in roles:
             self.roles[DIRECTED] = DIRECTED
         head = self.table.head.columns if self.table.head is not None else {}
         if "source" in roles and head.get(GEPHI[0]) and {*head[GEPHI[0]]} <= {"Directed", "Undirected"}:
             self.roles |= {DIRECTED: GEPHI[0]} | ({"edge": GEPHI[1]} if GEPHI[1] in names else {})
 
-    @property
-    def is_one(self) -> bool:
-        """Whether the table is one graph, since it has no column of graphs."""
-        return "graph" not in self.roles
-
-    def runs(self) -> Iterator[tuple[str, Rows]]:
+    def runs(self, on_error: OnError) -> Iterator[tuple[str, Rows]]:
         """Yield ids of graphs, each with rows that follow each other.
 
         A row without an id belongs to the graph before it, or to the first one, and makes it a bad graph.
@@ -116,9 +106,8 @@ class _Table:
                     rows.problems.setdefault(row, f"no id of a graph in column {self.roles['graph']!r}")
                     ids[row] = current
                 current = ids[row]
-            if rows.problems and self.on_error == "raise":
-                row = min(rows.problems)
-                raise GraphError(rows.problems[row], where=rows.where(row))
+            if on_error == "raise":
+                rows.refuse_problems()
             for name, run in groupby(range(len(rows)), key=ids.__getitem__):
                 own = list(run)
                 yield name or ONLY, rows.part(own[0], own[-1] + 1)
@@ -184,114 +173,95 @@ def read_edge_table(
     if nodes is None and not file.is_pipe and node_table(file.path).is_file():
         nodes = node_table(file.path)
     with ExitStack() as stack:
-        store = stack.enter_context(_RowStore())
-        tables: list[_Table | None] = [None, None]
+        node_rows: _Table | None = None
         if nodes is not None:
             node_file = stack.enter_context(file.at(nodes, name=str(nodes), header=None).reopenable())
-            tables[0] = _Table(node_file, {"graph": graph_role, "node": (node_column, NODE_NAMES)}, on_error)
-        edges = tables[1] = _Table(stack.enter_context(file.reopenable()), edge_roles, on_error)
-        node_rows = tables[0]
-        if node_rows is not None and node_rows.is_one != edges.is_one:
+            node_rows = _Table(node_file, {"graph": graph_role, "node": (node_column, NODE_NAMES)})
+        edge_rows = _Table(stack.enter_context(file.reopenable()), edge_roles)
+        if node_rows is not None and node_rows.is_one != edge_rows.is_one:
             problem = "of its tables of edges and of nodes, only one has a column of graphs"
             raise GraphError(problem, where=str(file))
-        for side, table in enumerate(tables):
-            for name, rows in table.runs() if table is not None else ():
+        store = _RowStore(stack.enter_context(_database()))
+        for side, table in enumerate((node_rows, edge_rows)):
+            for name, rows in table.runs(on_error) if table is not None else ():
                 store.add(name, side, rows)
 
-        def build(graph: _Graph) -> RawGraph:
-            try:
-                return built(graph)
-            except GraphError as error:  # a row that is known is the place
-                raise error if error.where else error.located(where=graph.where(file)) from None
-
-        def built(graph: _Graph) -> RawGraph:
-            for rows in graph.sides.values():
-                for row, problem in sorted(rows.problems.items()):
-                    raise GraphError(problem, where=rows.where(row))
+        def build(graph: tuple[str, Sides]) -> RawGraph:
+            name, sides = graph
             listed: list[str] | None = None
             node_columns: dict[str, list[Any]] = {}
-            if node_rows is not None:
-                if 0 not in graph.sides:
-                    raise GraphError("this graph is not in the table of nodes")
-                listed = node_rows.names(graph.sides[0], "node")
-                node_columns = node_rows.attributes(graph.sides[0])
-            rows = graph.sides.get(1) or Rows(str(file), [], {key: [] for key in edges.table.columns}, {})
-            towards = edges.direction(rows)
-            return graph_of_columns(
-                listed or [],
-                node_columns,
-                zip(edges.names(rows, "source"), edges.names(rows, "target"), strict=True),
-                edges.attributes(rows),
-                directed=directed if towards is None else towards,
-                graph_id=graph.graph_id or None,
-                new_nodes=listed is None,
-            )
+            try:
+                for rows in sides.values():
+                    rows.refuse_problems()
+                if node_rows is not None:
+                    if 0 not in sides:
+                        raise GraphError("this graph is not in the table of nodes")
+                    listed = node_rows.names(sides[0], "node")
+                    node_columns = node_rows.attributes(sides[0])
+                rows = sides.get(1) or Rows(str(file), [], {key: [] for key in edge_rows.table.columns}, {})
+                towards = edge_rows.direction(rows)
+                return graph_of_columns(
+                    listed or [],
+                    node_columns,
+                    zip(edge_rows.names(rows, "source"), edge_rows.names(rows, "target"), strict=True),
+                    edge_rows.attributes(rows),
+                    directed=directed if towards is None else towards,
+                    graph_id=name or None,
+                    new_nodes=listed is None,
+                )
+            except GraphError as error:
+                if error.where:  # a row that is known
+                    raise
+                place = sides[max(sides)].where(0) if sides else str(file)
+                raise error.located(where=f"{place}, graph {name!r}" if name else place) from None
 
         graphs = store.graphs()
-        if edges.is_one:  # also if there is no row at all
-            graphs = iter([next(graphs, _Graph(ONLY, {}))])
-        records = (("", graph.graph_id or None, graph) for graph in graphs)
-        yield from each_record(records, build, on_error)
+        if edge_rows.is_one:  # also if there is no row at all
+            graphs = iter([next(graphs, (ONLY, {}))])
+        yield from each_record((("", name or None, (name, sides)) for name, sides in graphs), build, on_error)
 
 
-class _Graph(NamedTuple):
-    """The rows of a graph: of nodes (0) and of edges (1)."""
-
-    graph_id: str
-    sides: dict[int, Rows]
-
-    def where(self, file: File) -> str:
-        """Return where the graph begins, and its id."""
-        sides = [self.sides[side] for side in sorted(self.sides, reverse=True)]
-        place = sides[0].where(0) if sides else str(file)
-        return f"{place}, graph {self.graph_id!r}" if self.graph_id else place
+@contextmanager
+def _database() -> Iterator[sqlite3.Connection]:
+    """Open a temporary database on disk."""
+    with closing(sqlite3.connect("", isolation_level=None)) as database:
+        try:
+            database.executescript(
+                "PRAGMA journal_mode = OFF; BEGIN;"
+                "CREATE TABLE graphs (number INTEGER PRIMARY KEY, id BLOB UNIQUE);"
+                "CREATE TABLE runs (number INTEGER, side INTEGER, title TEXT, rows TEXT)"
+            )
+            yield database
+        except sqlite3.Error as error:
+            raise GraphError(f"the temporary database for the rows of a table failed: {error}") from None
 
 
 class _RowStore:
-    """Rows in a temporary database on disk, which returns them by graph, in the order of first appearance."""
+    """Rows in a database, which returns them by graph, in the order of first appearance."""
 
-    def __init__(self) -> None:
-        self.database = sqlite3.connect("", isolation_level=None)
-        self.count = 0
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self.execute = database.execute
 
-    def __enter__(self) -> Self:
-        for command in (
-            "PRAGMA journal_mode = OFF",
-            "BEGIN",
-            "CREATE TABLE graphs (number INTEGER PRIMARY KEY, id BLOB UNIQUE)",
-            "CREATE TABLE runs (number INTEGER, side INTEGER, title TEXT, rows TEXT)",
-        ):
-            self.database.execute(command)
-        return self
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        self.database.close()
-        if isinstance(error, sqlite3.Error):
-            raise GraphError(f"the temporary database for the rows of a table failed: {error}") from None
-
-    def number(self, graph_id: str) -> int:
-        """Return the number of a graph, a new one if it has none."""
+    def is_new(self, graph_id: str) -> bool:
+        """Note a graph, and return whether it is a new one."""
         name = graph_id.encode("utf-8", "surrogatepass")
-        if self.database.execute("INSERT OR IGNORE INTO graphs VALUES (?, ?)", (self.count, name)).rowcount:
-            self.count += 1
-            return self.count - 1
-        (number,) = self.database.execute("SELECT number FROM graphs WHERE id = ?", (name,)).fetchone()
-        return int(number)
+        return self.execute("INSERT OR IGNORE INTO graphs (id) VALUES (?)", (name,)).rowcount > 0
 
     def add(self, graph_id: str, side: int, rows: Rows) -> None:
         """Add rows of a graph, side 0 for nodes and 1 for edges."""
+        self.is_new(graph_id)
         content = json.dumps([list(rows.places), rows.columns, list(rows.problems.items())], default=str)
-        values = (self.number(graph_id), side, rows.title, content)
-        self.database.execute("INSERT INTO runs VALUES (?, ?, ?, ?)", values)
+        values = (side, rows.title, content, graph_id.encode("utf-8", "surrogatepass"))
+        self.execute("INSERT INTO runs SELECT number, ?, ?, ? FROM graphs WHERE id = ?", values)
 
-    def graphs(self) -> Iterator[_Graph]:
+    def graphs(self) -> Iterator[tuple[str, Sides]]:
         """Yield the graphs with all their rows."""
         query = (
             "SELECT graphs.id, side, title, rows FROM runs JOIN graphs USING (number) "
             "ORDER BY runs.number, side, runs.rowid"
         )
-        for name, runs in groupby(self.database.execute(query), key=itemgetter(0)):
-            sides: dict[int, Rows] = {}
+        for name, runs in groupby(self.execute(query), key=itemgetter(0)):
+            sides: Sides = {}
             for _, side, title, content in runs:
                 places, columns, problems = json.loads(content)
                 rows: Any = sides.setdefault(side, Rows(title, [], {key: [] for key in columns}, {}))
@@ -299,7 +269,7 @@ class _RowStore:
                 rows.places.extend(places)
                 for key, values in columns.items():
                     rows.columns[key].extend(values)
-            yield _Graph(name.decode("utf-8", "surrogatepass"), sides)
+            yield name.decode("utf-8", "surrogatepass"), sides
 
 
 GRAPH, SOURCE, TARGET, NODE = GRAPH_NAMES[0], SOURCE_NAMES[0], TARGET_NAMES[0], NODE_NAMES[0]
@@ -308,9 +278,11 @@ ROWS_AT_ONCE = 2**16
 
 def changed_in_tables(graph: RawGraph) -> list[str]:
     """Name the columns that come back as something else: texts that look like numbers, mixed values."""
-    columns = [*graph.node_columns.items(), *graph.edge_columns.items()]
     return [
-        name for name, values in columns if values.dtype == object and not all(map(_stays, values.tolist()))
+        f"{item} attribute {name!r}"
+        for item, columns in (("node", graph.node_columns), ("edge", graph.edge_columns))
+        for name, values in columns.items()
+        if values.dtype == object and not all(map(_stays, values.tolist()))
     ]
 
 
@@ -330,16 +302,14 @@ def _encodes(text: str) -> bool:
 class PendingRows:
     """Rows to write, in a temporary file, and the types of values in each column."""
 
-    def __init__(self, file: IO[str], leading: Sequence[str]) -> None:
+    def __init__(self, file: IO[str], columns: Sequence[str]) -> None:
         self.file = file
-        self.kinds: dict[str, set[type]] = {name: set() for name in leading}
+        self.kinds: dict[str, set[type]] = {name: set() for name in columns}
 
-    def add(self, leading: Sequence[Any], columns: Sequence[str], values: dict[str, Any]) -> None:
-        """Add a row: values of the leading columns, and those of others that are not missing."""
-        row = dict(zip(self.kinds, leading, strict=False))
-        for name in columns:
+    def add(self, row: dict[str, Any], columns: Sequence[str] = ()) -> None:
+        """Add a row: its values that are not missing, and the columns that it may have."""
+        for name in (*columns, *row):
             self.kinds.setdefault(name, set())
-        row.update(values)
         for name, value in row.items():
             self.kinds[name].add(type(value))
         self.file.write(json.dumps(row) + "\n")
@@ -358,30 +328,28 @@ def write_edge_table(path: Path, graphs: Iterable[RawGraph]) -> None:
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8")) for _ in range(2)]
         nodes, edges = PendingRows(files[0], (GRAPH, NODE)), PendingRows(files[1], (GRAPH, SOURCE, TARGET))
-        store = stack.enter_context(_RowStore())
+        store = _RowStore(stack.enter_context(_database()))
         for index, graph in enumerate(graphs):
-            _add(graph, index, store, nodes, edges)
-        if bool not in edges.kinds.get(DIRECTED, set()):
-            edges.kinds.pop(DIRECTED, None)
+            name = str(graph.graph_id) if graph.graph_id not in (None, "") else str(index)
+            if not graph.n_nodes:
+                problem = f"graph {index} has no nodes, so a table has no row for it"
+                raise GraphError(problem, cure="Write Parquet")
+            if not store.is_new(name):
+                raise GraphError(
+                    f"graph {index}: an earlier graph is called {name!r} too, and ids tell them apart"
+                )
+            columns, rows = plain_rows(graph.node_columns, graph.n_nodes)
+            _check_names(columns, (GRAPH, NODE))
+            for node, values in enumerate(rows):
+                nodes.add({GRAPH: name, NODE: node, **values}, columns)
+            columns, rows = plain_rows(graph.edge_columns, len(graph.edges))
+            _check_names(columns, (GRAPH, SOURCE, TARGET, DIRECTED))
+            direction = {DIRECTED: True} if graph.directed else {}
+            for (source, target), values in zip(graph.edges.tolist(), rows, strict=True):
+                row = {GRAPH: name, SOURCE: source, TARGET: target, **direction, **values}
+                edges.add(row, [*direction, *columns])
         write_rows(node_table(path), nodes.kinds, nodes.rows())
         write_rows(path, edges.kinds, edges.rows())
-
-
-def _add(graph: RawGraph, index: int, store: _RowStore, nodes: PendingRows, edges: PendingRows) -> None:
-    name = str(graph.graph_id) if graph.graph_id not in (None, "") else str(index)
-    if not graph.n_nodes:
-        raise GraphError(f"graph {index} has no nodes, so a table has no row for it", cure="Write Parquet")
-    if store.number(name) != index:
-        raise GraphError(f"graph {index}: an earlier graph is called {name!r} too, and ids tell them apart")
-    kinds, rows = plain_rows(graph.node_columns, graph.n_nodes)
-    _check_names(kinds, (GRAPH, NODE))
-    for node, values in enumerate(rows):
-        nodes.add((name, node), kinds, values)
-    kinds, rows = plain_rows(graph.edge_columns, len(graph.edges))
-    _check_names(kinds, (GRAPH, SOURCE, TARGET, DIRECTED))
-    direction = {DIRECTED: True} if graph.directed else {}
-    for (source, target), values in zip(graph.edges.tolist(), rows, strict=True):
-        edges.add((name, source, target), [*direction, *kinds], {**direction, **values})
 
 
 def _check_names(names: list[str], reserved: Sequence[str]) -> None:
@@ -424,15 +392,15 @@ def _write_parquet(file: IO[bytes], kinds: dict[str, set[type]], rows: Iterator[
     parquet = guest()
     import pyarrow as pa
 
-    types = {name: _arrow_type(pa, own) for name, own in kinds.items()}
-    schema = pa.schema(list(types.items()))
+    schema = pa.schema([(name, _arrow_type(pa, own)) for name, own in kinds.items()])
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         while block := list(islice(rows, ROWS_AT_ONCE)):
-            arrays = {
-                name: [_arrow_value(row.get(name), kind, pa) for row in block] for name, kind in types.items()
-            }
+            values = [
+                {field.name: _arrow_value(row.get(field.name), field.type, pa) for field in schema}
+                for row in block
+            ]
             try:
-                writer.write_table(pa.table(arrays, schema=schema))
+                writer.write_table(pa.Table.from_pylist(values, schema=schema))
             except (pa.ArrowException, UnicodeEncodeError) as error:
                 raise GraphError(f"a column does not fit in Parquet: {error}") from None
 

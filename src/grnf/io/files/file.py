@@ -11,6 +11,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, TypeVar, cast
 
@@ -41,6 +42,7 @@ SMALL_TEXT = 2**20
 """Bytes that gzip may unpack to in any case."""
 
 
+@dataclass(eq=False)
 class File:
     r"""A file or folder to read graphs from, with what is known about it.
 
@@ -63,43 +65,27 @@ class File:
         Whether to call libraries that damaged files can crash in a process of their own.
     max_memory : int, optional
         Bytes that one graph may take. By default half of the memory.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "two.txt"
-    >>> _ = path.write_text("one\ntwo\n")
-    >>> list(File(path).lines(limit=100))
-    [(1, b'one'), (2, b'two')]
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        name: str | None = None,
-        format: str | None = None,
-        encoding: str | None = None,
-        header: bool | None = None,
-        decimal: str = ".",
-        isolated: bool = False,
-        max_memory: int | None = None,
-    ) -> None:
-        self.is_stdin = path == "-"
-        self.path = Path(path)
-        self.name = name or ("standard input" if self.is_stdin else str(path))
-        self.format = format
-        self.encoding = encoding
-        self.header = header
-        self.decimal = decimal
-        self.isolated = isolated
-        self.max_memory = max_memory
-        self.rows: tuple[int, int] | None = None
-        """First row and number of rows to read of a Parquet file; None for all."""
-        self.sniffed: Any = None
-        """The table of this file once it is known; see `grnf.io.files.tables.table_of`."""
-        if decimal not in (".", ","):
-            raise GraphError(f"the decimal mark must be '.' or ',', got {decimal!r}")
+    path: Any
+    name: str = ""
+    format: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    decimal: str = "."
+    isolated: bool = False
+    max_memory: int | None = None
+    rows: tuple[int, int] | None = field(default=None, init=False)
+    """First row and number of rows to read of a Parquet file; None for all."""
+    sniffed: Any = field(default=None, init=False)
+    """The table of this file once it is known; see `grnf.io.files.tables.table_of`."""
+
+    def __post_init__(self) -> None:
+        self.is_stdin = self.path == "-"
+        self.name = self.name or ("standard input" if self.is_stdin else str(self.path))
+        self.path = Path(self.path)
+        if self.decimal not in (".", ","):
+            raise GraphError(f"the decimal mark must be '.' or ',', got {self.decimal!r}")
 
     def __str__(self) -> str:
         return self.name
@@ -110,7 +96,7 @@ class File:
     @property
     def is_folder(self) -> bool:
         """Whether this is a folder of files."""
-        return not self.is_stdin and self.path.is_dir()
+        return bool(self.path.is_dir() and not self.is_stdin)
 
     @property
     def is_pipe(self) -> bool:
@@ -120,12 +106,12 @@ class File:
     @property
     def is_empty(self) -> bool:
         """Whether this is a file of 0 bytes."""
-        return not self.is_stdin and self.path.is_file() and self.path.stat().st_size == 0
+        return bool(not self.is_stdin and self.path.is_file() and self.path.stat().st_size == 0)
 
     @property
     def is_excel(self) -> bool:
         """Whether this is a workbook, by its name."""
-        return self.path.suffix.lower() in EXCEL_SUFFIXES
+        return bool(self.path.suffix.lower() in EXCEL_SUFFIXES)
 
     def begins_with(self, *starts: bytes) -> bool:
         """Look at the first bytes without taking them."""
@@ -134,7 +120,7 @@ class File:
         if not self.path.is_file():
             return False
         with self.path.open("rb") as file:
-            return file.read(max(map(len, starts))).startswith(starts)
+            return bool(file.read(max(map(len, starts))).startswith(starts))
 
     def _open_packed(self) -> AbstractContextManager[IO[bytes]]:
         return nullcontext(sys.stdin.buffer) if self.is_stdin else self.path.open("rb")
@@ -193,8 +179,8 @@ class File:
 
     def at(self, path: str | os.PathLike[str], **changes: Any) -> File:
         """Return a file elsewhere of which the same is known."""
-        known = ("name", "format", "encoding", "header", "decimal", "isolated", "max_memory")
-        return File(path, **({name: getattr(self, name) for name in known} | changes))
+        known = {each.name: getattr(self, each.name) for each in fields(File) if each.init}
+        return File(**{**known, "path": path, **changes})
 
     def whole(self, *, recode: bool = True) -> bytes:
         """Return all bytes of a document. One that unpacks to more than the limits allow is refused."""
@@ -324,13 +310,7 @@ def _begins_with(stream: Any, letters: bytes) -> bool:
 
 
 def one_line(text: object) -> str:
-    r"""Return a message of a library, or about a value of a file, as one line that is not too long.
-
-    Examples
-    --------
-    >>> one_line("two\nlines"), len(one_line("9" * 100_000))
-    ('two lines', 500)
-    """
+    """Return a message of a library, or about a value of a file, as one line that is not too long."""
     line = " ".join(str(text).split("\n"))
     return line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE - 3]}..."
 
@@ -357,13 +337,6 @@ def each_record(
     """Build a graph from each record: its position, its id or None, its content or an error.
 
     `first` is the number of the first one.
-
-    Examples
-    --------
-    >>> def build(n): return RawGraph(Graph(n, []).n_nodes, [])
-    >>> from grnf.graphs import Graph
-    >>> list(each_record([("line 1", None, -1)], build, "yield"))
-    [BadGraph(graph_id=None, index=0, reason='line 1: n_nodes must lie between 0 and 2**31 - 1, got -1')]
     """
     for index, (where, graph_id, content) in enumerate(records, first):
         result: RawGraph | BadGraph

@@ -70,16 +70,6 @@ def follow_graphs(
     A line is read once its end is written, or at the end of a file that is not followed. Standard input ("-")
     and pipes are taken to begin at `start`. `idle` is called before each wait for more, and `options` are
     those of the reader.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "two.g6"
-    >>> _ = path.write_bytes(b"Bw" + bytes([10]) + b"Dhc")
-    >>> for graphs, position in follow_graphs(str(path), "graph6", block_size=1):
-    ...     print([graph.n_nodes for graph in graphs], position.offset, position.whole)
-    [3] 3 True
-    [5] 6 False
     """
     if format not in LINE_FORMATS:
         raise GraphError(f"format must be one of {', '.join(LINE_FORMATS)}, got {format}")

@@ -31,15 +31,7 @@ HEADERS = (b">>graph6<<", b">>sparse6<<", b">>digraph6<<")
 
 
 def parse_graph6(line: bytes) -> RawGraph:
-    """Return the graph of a line of graph6, sparse6 or digraph6.
-
-    Examples
-    --------
-    >>> parse_graph6(b"Bw").edges.tolist()
-    [[0, 1], [0, 2], [1, 2]]
-    >>> parse_graph6(b":An").edges.tolist()
-    [[0, 1]]
-    """
+    """Return the graph of a line of graph6, sparse6 or digraph6."""
     for header in HEADERS:
         line = line.removeprefix(header)
     first = line[:1]
@@ -132,9 +124,7 @@ def read_graph6(source: File, *, on_error: OnError = "raise") -> Iterator[RawGra
 def read_graph6_array(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a .npy array of graph6 texts or bytes, of any shape, row by row."""
     with source.open_seekable() as file:
-        size = file.seek(0, 2)
-        file.seek(0)
-        array = ArrayStream(file, size, str(source))
+        array = ArrayStream(file, str(source))
         if array.dtype.kind not in "SU":
             raise GraphError(
                 f"must be an array of graph6 texts or bytes, got {array.dtype}", where=str(source)
@@ -146,8 +136,7 @@ def read_graph6_array(source: File, *, on_error: OnError = "raise") -> Iterator[
 def _entries(array: ArrayStream) -> Iterator[bytes]:
     """Yield the texts of an array row by row, a block of them in memory at a time."""
     if array.fortran_order and len(array.shape) > 1:  # column by column: held, to be turned
-        texts = array.take(array.length).reshape(array.shape, order="F")
-        yield from map(bytes, _as_bytes(np.ascontiguousarray(texts).reshape(-1)))
+        yield from map(bytes, _as_bytes(np.ascontiguousarray(array.whole()).reshape(-1)))
         return
     step = max(1, CHUNK // 8 // max(array.dtype.itemsize, 1))
     for start in range(0, array.length, step):

@@ -17,14 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from grnf._utils.arrays import offsets
+from grnf._utils.arrays import offsets, ragged_indices
 from grnf._utils.memory import check_graph_memory
 from grnf.errors import GraphError
-from grnf.io.from_arrays import is_symmetric
+from grnf.io.from_arrays import checked_arcs, merged_arcs
 from grnf.io.raw import RawBatch, RawColumn, RawGraph, checked_raw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["MISFITS", "GraphRows", "Texts", "graph_of_row", "layout_of", "only_graph", "row_of_graph"]
+__all__ = [
+    "MISFITS", "GraphRows", "Texts", "graph_of_row", "layout_of", "only_graph", "plain_y", "row_of_graph",
+]  # fmt: skip
 
 MISFITS = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 """What rows raise that do not fit together, or that are damaged: `GraphRows` takes them as they come."""
@@ -36,58 +38,25 @@ def graph_of_row(row: Mapping[str, Any]) -> RawGraph:
     """Return the graph of a row: arrays or nested lists under the names above.
 
     Without `directed`, a graph whose arcs all have their reverse with equal attributes is undirected.
-
-    Examples
-    --------
-    >>> graph_of_row({"edge_index": [[0, 1], [1, 0]], "node_feat": [[6], [8]], "y": [1]})
-    RawGraph(n_nodes=2, n_edges=1, node_columns=['node_feat'], edge_columns=[], undirected)
     """
-    arcs = _edge_index(row.get("edge_index"))
+    if row.get("edge_index") is None:
+        raise GraphError("edge_index is missing: it must be two lists, sources and targets")
+    arcs = checked_arcs(row["edge_index"])
     node_feat = _matrix(row.get("node_feat"), "node_feat")
     edge_attr = _matrix(row.get("edge_attr"), "edge_attr")
     n_nodes = _number_of_nodes(row.get("num_nodes"), arcs, node_feat)
-    graph_id = row.get("graph_id")
-    graph_id = None if graph_id is None else str(graph_id)
+    graph_id = None if row.get("graph_id") is None else str(row["graph_id"])
     directed = row.get("directed")
     if row.get("grnf_columns") is not None:
-        return _own_row(row, n_nodes, arcs, node_feat, edge_attr, graph_id)
+        return only_graph(lambda: _own_row(row, n_nodes, arcs, node_feat, edge_attr, graph_id))
+    node_columns = {} if node_feat is None else {"node_feat": node_feat}
     edge_columns = {} if edge_attr is None else {"edge_attr": edge_attr}
-    checked_raw(n_nodes, arcs, edge_columns=edge_columns)
-    if not directed:
-        compared = np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(arcs), -1)
-        symmetric = is_symmetric(arcs, compared)
-        directed = directed is None and not symmetric
-        if symmetric:
-            keep = arcs[:, 0] <= arcs[:, 1]
-            arcs = arcs[keep]
-            edge_columns = {name: values[keep] for name, values in edge_columns.items()}
-    return checked_raw(
-        n_nodes,
-        arcs,
-        {} if node_feat is None else {"node_feat": node_feat},
-        edge_columns,
-        bool(directed),
-        graph_id,
-        _plain_y(row.get("y")),
-    )
-
-
-def _edge_index(value: Any) -> IntArray:
-    if value is None:
-        raise GraphError("edge_index is missing: it must be two lists, sources and targets")
-    try:
-        array = np.asarray(value)
-    except (ValueError, OverflowError):
-        raise GraphError("edge_index must be two lists of equal length: sources and targets") from None
-    if array.size == 0:
-        return np.empty((0, 2), dtype=np.int64)
-    if array.ndim != 2 or array.shape[0] != 2:
-        raise GraphError(f"edge_index must have shape (2, number of arcs), got {array.shape}")
-    if array.dtype.kind not in "iu":
-        raise GraphError(f"edge_index must hold whole numbers that fit in 64 bits, got {array.dtype}")
-    if array.dtype.kind == "u" and array.max() >= 2**63:
-        raise GraphError("edge_index names a node beyond 2**63")
-    return array.T.astype(np.int64)
+    y = plain_y(row.get("y"))
+    graph = checked_raw(n_nodes, arcs, node_columns, edge_columns, bool(directed), graph_id, y)
+    if directed:
+        return graph
+    merged = merged_arcs(RawBatch.of([graph]))[0]
+    return merged if directed is None or not merged.directed else graph
 
 
 def _matrix(value: Any, field: str) -> npt.NDArray[Any] | None:
@@ -116,7 +85,8 @@ def _number_of_nodes(value: Any, arcs: IntArray, node_feat: npt.NDArray[Any] | N
     return int(value)
 
 
-def _plain_y(y: Any) -> Any:
+def plain_y(y: Any) -> Any:
+    """Return the target of a row of Hugging Face. A list with a single number becomes that number."""
     if isinstance(y, np.ndarray):
         y = y.tolist()
     while isinstance(y, list) and len(y) == 1:
@@ -213,27 +183,22 @@ def _own_row(
     node_feat: npt.NDArray[Any] | None,
     edge_attr: npt.NDArray[Any] | None,
     graph_id: str | None,
-) -> RawGraph:
-    """Return the graph of a row with `grnf_columns`."""
-
-    def rows() -> GraphRows:
-        y = np.asarray([] if row.get("y") is None else row["y"], dtype=np.float64)
-        return GraphRows(
-            [layout_of(row["grnf_columns"])],
-            np.array([n_nodes]),
-            np.array([len(arcs)]),
-            arcs,
-            np.empty((n_nodes, 0)) if node_feat is None else node_feat.reshape(len(node_feat), -1),
-            np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(edge_attr), -1),
-            Texts.of(row.get("node_text") or []),
-            Texts.of(row.get("edge_text") or []),
-            np.array([bool(row.get("directed"))]),
-            [graph_id],
-            np.array([len(y)]),
-            y,
-        )
-
-    return only_graph(rows)
+) -> GraphRows:
+    y = np.asarray([] if row.get("y") is None else row["y"], dtype=np.float64)
+    return GraphRows(
+        [layout_of(row["grnf_columns"])],
+        np.array([n_nodes]),
+        np.array([len(arcs)]),
+        arcs,
+        np.empty((n_nodes, 0)) if node_feat is None else node_feat.reshape(len(node_feat), -1),
+        np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(edge_attr), -1),
+        Texts.of(row.get("node_text") or []),
+        Texts.of(row.get("edge_text") or []),
+        np.array([bool(row.get("directed"))]),
+        [graph_id],
+        np.array([len(y)]),
+        y,
+    )
 
 
 def only_graph(rows: Callable[[], GraphRows]) -> RawGraph:
@@ -310,7 +275,8 @@ class GraphRows:
             raise GraphError(f"edge_index has {self.n_arcs[0]} arcs for {n_edges[0]} edges")
         arcs, edge_attr = self.arcs, self.edge_attr
         if (n_edges != self.n_arcs).any():
-            kept = _first_of_each(self.n_arcs, n_edges)
+            place = np.arange(len(arcs)) - np.repeat(offsets(self.n_arcs)[:-1], self.n_arcs)
+            kept = place < np.repeat(n_edges, self.n_arcs)
             arcs, edge_attr = arcs[kept], edge_attr[kept]
         last = np.repeat(self.n_nodes, n_edges)[:, np.newaxis]
         if ((arcs < 0) | (arcs >= last)).any() or np.isinf(self.node_feat).any() or np.isinf(edge_attr).any():
@@ -355,8 +321,8 @@ def _columns(
     for place, (position, name, kind) in enumerate(kinds):
         codes = texts.codes
         if len(kinds) > 1:  # of a row, one column comes after the other
-            starts = offsets(counts)[:-1] * len(kinds) + place * counts
-            codes = codes[np.repeat(starts - offsets(counts)[:-1], counts) + np.arange(int(counts.sum()))]
+            own = np.arange(place, len(kinds) * len(counts), len(kinds))
+            codes = codes[ragged_indices(offsets(np.repeat(counts, len(kinds))), own)]
         columns[position] = name, _text_column(codes, texts.categories, kind)
     return {str(name): column for _, (name, column) in sorted(columns.items())}
 
@@ -401,9 +367,3 @@ def _target(layout: Any, y: FloatArray) -> Any:
     dtype, shape = layout
     array = _typed_numbers(y, dtype).reshape(shape)
     return array if shape else array.item()
-
-
-def _first_of_each(counts: IntArray, lengths: IntArray) -> IntArray:
-    """Return the places of the first so many items of each row."""
-    starts = np.repeat(offsets(counts)[:-1] - offsets(lengths)[:-1], lengths)
-    return np.asarray(starts + np.arange(len(starts)))

@@ -6,33 +6,45 @@ square arrays of any sizes, called by their names. `grnf.io.from_arrays` defines
 MATLAB files (versions 5 to 7) and Matrix Market files are read by scipy once the sizes that they claim were
 checked. Damage can end the process within `scipy.io.loadmat` and `mmread`. With `isolated=True` they run in a
 process of their own, so that a crash is an error about the file.
+
+Numbers in a text are separated by commas, tabs, semicolons or blanks. A first row or column of names, as
+pandas writes them, becomes the node column "name", unless the names only count the nodes. Rows are read one
+at a time, and only entries other than 0 are kept.
 """
 
 from __future__ import annotations
 
+import csv
 import io
-import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import cache
-from typing import IO, Any, TypeAlias, cast
+from itertools import chain, islice
+from typing import IO, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from grnf._utils.memory import check_graph_memory
 from grnf.errors import GraphError
-from grnf.io.files.file import File, OnError, each_record
+from grnf.io.files.file import File, OnError, decoded, each_record
 from grnf.io.files.graph_rows import graph_of_row
-from grnf.io.files.limits import LARGEST_RATIO, MOST_EMPTY_GRAPHS, SMALL_MEMBER, Member, open_archive
+from grnf.io.files.limits import (
+    LARGEST_RATIO,
+    LONGEST_LINE,
+    MOST_EMPTY_GRAPHS,
+    SMALL_MEMBER,
+    Member,
+    open_archive,
+)
 from grnf.io.files.npz import ArrayStream
-from grnf.io.files.number_table import read_number_table
-from grnf.io.files.values import scalar_y
+from grnf.io.files.values import number, scalar_y
 from grnf.io.from_arrays import batch_from_matrices
 from grnf.io.raw import BadGraph, RawGraph
+from grnf.typing import FloatArray
 
-__all__ = ["holds_matrices", "load_matlab", "read_matrices"]
+__all__ = ["holds_matrices", "is_number_table", "load_matlab", "read_matrices"]
 
 NUMPY, ZIP = b"\x93NUMPY", b"PK"
 MATLAB, HDF = b"MATLAB 5.0", (b"MATLAB 7.3", b"\x89HDF")
@@ -43,6 +55,7 @@ SEVERAL = {b"coordinate": 3, b"array": 2}
 """Sizes that a Matrix Market file gives: rows, columns, and entries if only those that are not 0 follow."""
 LEAST_BYTES = 2
 """Of an entry: a digit and a blank."""
+COMMENTS = ("#", "%")
 LONGEST_WAIT = 600
 """Seconds for a file in a process of its own."""
 TARGETS = ("y", "Y", "label", "labels", "target", "targets")
@@ -74,9 +87,7 @@ def read_matrices(
         elif array is not None or y is not None:
             raise GraphError(f"{source} holds one array: array= and y= name those of .npz and .mat files")
         elif head.startswith(NUMPY):
-            size = file.seek(0, 2)
-            file.seek(0)
-            records = _of_stream(ArrayStream(file, size, str(source)), None, str(source), {})
+            records = _of_array(ArrayStream(file, str(source)), None, str(source), {})
         else:
             records = iter([(str(source), None, again)])
         yield from each_record(records, _graph, on_error)
@@ -88,9 +99,7 @@ def holds_matrices(source: File) -> bool:
         if file.read(2) == ZIP:
             with open_archive(file, str(source)) as archive:
                 return "grnf_format.npy" not in archive.namelist()
-        size = file.seek(0, 2)
-        file.seek(0)
-        return ArrayStream(file, size, str(source)).dtype.kind in "biuf"
+        return ArrayStream(file, str(source)).dtype.kind in "biuf"
 
 
 def _graph(content: File | dict[str, Any] | tuple[Any, str | None, Any]) -> RawGraph:
@@ -103,7 +112,7 @@ def _graph(content: File | dict[str, Any] | tuple[Any, str | None, Any]) -> RawG
             is_market = file.read(len(MARKET)) == MARKET
         if not is_market:
             _check_text(content)
-            return read_number_table(content)
+            return _read_number_table(content)
         data = content.whole()
         _check_market(data)
         content = _called(_load_market, data, content.isolated), None, None
@@ -123,154 +132,122 @@ def _check_text(source: File) -> None:
         )
 
 
-def _of_stream(
-    stream: ArrayStream, name: str | None, where: str, others: Mapping[str, Any]
-) -> Iterator[_Record]:
-    """Yield the matrices of an array, one of them in memory at a time."""
-    _check_numbers(stream.dtype, where)
-    if _axis_of_graphs(stream.shape, where, last=False) != 0 or stream.fortran_order:  # not matrix by matrix
-        yield from _of_array(_all_of(stream), name, where, others, last=False)
+def _of_array(values: Any, name: str | None, where: str, others: Mapping[str, Any]) -> Iterator[_Record]:
+    """Yield the matrices of an array, a list or a stream, in which case one of them is in memory at a time.
+
+    Targets of the graphs of a stack are in one of the `others`.
+    """
+    title = f"{where}, array {name!r}" if name else where
+    matrices: Iterable[Any]
+    if isinstance(values, list):
+        count, matrices = len(values), values
+    elif hasattr(values, "tocoo") or (axis := _axis_of_graphs(values, title)) is None:
+        _targets(others, 0)
+        yield where, name, (values.whole() if isinstance(values, ArrayStream) else values, name, None)
         return
-    count, n = stream.shape[:2]
-    if not n and count > MOST_EMPTY_GRAPHS:
-        raise GraphError(f"{count} matrices without entries", where=where)
-    matrices = (stream.take(n * n).reshape(n, n) for _ in range(count))
-    yield from _of_stack(matrices, count, name, where, others)
-
-
-def _of_array(
-    values: Any, name: str | None, where: str, others: Mapping[str, Any], last: bool
-) -> Iterator[_Record]:
-    """Yield the matrices of an array that is in memory, or of a sparse matrix."""
-    batch = None
-    if isinstance(values, np.ndarray):
-        _check_numbers(values.dtype, where)
-        batch = _axis_of_graphs(values.shape, where, last)
-    if batch is None:
-        _targets(others, None)
-        yield where, name, (values, name, None)
+    elif isinstance(values, ArrayStream) and axis == 0 and not values.fortran_order:
+        count, n = values.shape[:2]
+        if not n and count > MOST_EMPTY_GRAPHS:
+            raise GraphError(f"{count} matrices without entries", where=where)
+        matrices = (values.take(n * n).reshape(n, n) for _ in range(count))
     else:
-        yield from _of_stack(np.moveaxis(values, batch, 0), values.shape[batch], name, where, others)
-
-
-def _of_stack(
-    matrices: Iterable[Any], count: int, name: str | None, where: str, others: Mapping[str, Any]
-) -> Iterator[_Record]:
-    targets = _targets(others, count)
+        matrices = np.moveaxis(values.whole() if isinstance(values, ArrayStream) else values, axis, 0)
+        count = len(matrices)
+    targets, unit = _targets(others, count), "cell" if isinstance(values, list) else "matrix"
     for place, matrix in enumerate(matrices):
-        yield (
-            f"{where}{f', array {name!r}' if name else ''}, matrix {place}",
-            None,
-            (matrix, None, targets(place)),
-        )
+        yield f"{title}, {unit} {place}", None, (matrix, None, targets[place] if targets else None)
 
 
-def _check_numbers(dtype: Any, where: str) -> None:
-    if dtype.kind not in "biuf":
-        raise GraphError(f"{where} must hold adjacency matrices of real numbers, got {dtype}")
-
-
-def _axis_of_graphs(shape: tuple[int, ...], where: str, last: bool) -> int | None:
+def _axis_of_graphs(values: Any, where: str) -> int | None:
     """Return the axis of a stack along which its graphs are, None for one matrix."""
+    shape: tuple[int, ...] = values.shape
+    if values.dtype.kind not in "biuf":
+        raise GraphError(f"{where} must hold adjacency matrices of real numbers, got {values.dtype}")
     if len(shape) == 2 and shape[0] == shape[1]:
         return None
     if len(shape) == 3:
         fits = [axis for axis, others in ((0, shape[1:]), (2, shape[:2])) if others[0] == others[1]]
-        if fits:
-            return fits[-1] if last else fits[0]
+        if fits:  # MATLAB has (n, n, graphs)
+            return fits[0] if isinstance(values, ArrayStream) else fits[-1]
     raise GraphError(
         f"{where} must have shape (n, n) for one adjacency matrix or (graphs, n, n) for a stack, got {shape}"
     )
 
 
-def _targets(others: Mapping[str, Any], count: int | None) -> Callable[[int], Any]:
-    """Return a function that gives the target of each graph of a stack, from the other arrays."""
+def _targets(others: Mapping[str, Any], count: int) -> list[Any]:
+    """Return the target of each graph of a stack, from the other arrays. None of them: an empty list."""
     for name, values in others.items():
         flat = np.ravel(values)
-        if len(flat) != count and name not in TARGETS:
-            raise GraphError(f"{name!r} has {len(flat)} values for {count or 1} graphs")
         if len(flat) == count:
-            return lambda place: scalar_y(flat[place], "a file of matrices")
-    return lambda _: None
+            return [scalar_y(value, "a file of matrices") for value in flat]
+        if name not in TARGETS:
+            raise GraphError(f"{name!r} has {len(flat)} values for {count or 1} graphs")
+    return []
 
 
-def _role(shape: tuple[int, ...], kind: str) -> str | None:
+def _role(values: Any) -> str | None:
     """Return what an array in a file may be: a matrix, a stack, or None."""
-    if kind not in "biuf":
+    if isinstance(values, list):  # of cells
+        return "stack" if values and all(_role(cell) == "matrix" for cell in values) else None
+    if not hasattr(values, "dtype") or values.dtype.kind not in "biuf":
         return None
+    shape: tuple[int, ...] = values.shape
     if len(shape) == 2 and shape[0] == shape[1] > 1:
         return "matrix"
     return "stack" if len(shape) == 3 and shape[1] in (shape[0], shape[2]) else None
 
 
-def _chosen(roles: Mapping[str, str | None], array: str | None, source: File) -> list[str]:
-    """Return which arrays of a file are read as graphs."""
+def _chosen(
+    roles: Mapping[str, str | None], array: str | None, y: str | None, source: File
+) -> tuple[list[str], list[str]]:
+    """Return which arrays of a file are read as graphs, and which may hold their targets."""
+    for name, use in ((array, ""), (y, " for y")):
+        if name is not None and name not in roles:
+            raise GraphError(f"{source} has no array {name!r}{use}. Available: {list(roles)[:20]}")
+    others = [name for name in roles if roles[name] is None and name in (TARGETS if y is None else (y,))]
     if array is not None:
-        if array not in roles:
-            raise GraphError(f"{source} has no array {array!r}. Available: {list(roles)[:20]}")
-        return [array]
+        return [array], others
     stacks = [name for name, role in roles.items() if role == "stack"]
-    matrices = [name for name, role in roles.items() if role == "matrix"]
     if len(stacks) > 1:
         raise GraphError(
             f"the arrays {stacks[:20]} are all stacks of matrices",
             where=str(source),
             cure="Select one with array=",
         )
-    if not stacks and not matrices:
+    chosen = stacks or [name for name, role in roles.items() if role == "matrix"]
+    if not chosen:
         raise GraphError(
             f"{source}: none of the arrays {list(roles)[:20]} is an adjacency matrix, shape (n, n), or a "
             "stack of them, shape (graphs, n, n)"
         )
-    return stacks or matrices
-
-
-def _target_names(names: Collection[str], y: str | None, source: File) -> tuple[str, ...]:
-    """Return the names of arrays that may hold targets."""
-    if y is None:
-        return TARGETS
-    if y not in names:
-        raise GraphError(f"{source} has no array {y!r} for y. Available: {list(names)[:20]}")
-    return (y,)
+    return chosen, others
 
 
 def _of_archive(file: IO[bytes], source: File, array: str | None, y: str | None) -> Iterator[_Record]:
-    with open_archive(file, str(source)) as archive:
+    with open_archive(file, str(source)) as archive, ExitStack() as stack:
+
+        def stream(name: str) -> ArrayStream:
+            member = stack.enter_context(closing(Member(archive, f"{name}.npy", str(source))))
+            return ArrayStream(member, f"{source}: array {name!r}", member.size)
+
         names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
         if "format" in names and set(names) <= SPARSE:
             yield str(source), None, (_sparse(file, source), None, None)
             return
         if "edge_index" in names and array is None:
-            yield str(source), None, {name: _whole(archive, name, source) for name in names if name in ROW}
+            yield str(source), None, {name: stream(name).whole() for name in names if name in ROW}
             return
         roles: dict[str, str | None] = dict.fromkeys(names)
         others = {}
-        asked = _target_names(names, y, source)
         for name in names:
-            with suppress(GraphError), _member(archive, name, source) as stream:  # objects, names of subjects
-                roles[name] = _role(stream.shape, stream.dtype.kind)
-                if name in asked and roles[name] is None:
-                    others[name] = stream.take(stream.length)
-        for name in _chosen(roles, array, source):
-            with _member(archive, name, source) as stream:
-                yield from _of_stream(stream, name, str(source), others)
-
-
-def _whole(archive: zipfile.ZipFile, name: str, source: File) -> Any:
-    with _member(archive, name, source) as stream:
-        return _all_of(stream)
-
-
-def _all_of(stream: ArrayStream) -> Any:
-    """Return all of an array, in its shape."""
-    order: Any = "F" if stream.fortran_order else "C"
-    return stream.take(stream.length).reshape(stream.shape, order=order)
-
-
-@contextmanager
-def _member(archive: zipfile.ZipFile, name: str, source: File) -> Iterator[ArrayStream]:
-    with closing(Member(archive, f"{name}.npy", str(source))) as member:
-        yield ArrayStream(member, member.size, f"{source}: array {name!r}")
+            with suppress(GraphError):  # objects, names of subjects
+                roles[name] = _role(stream(name))
+        chosen, targets = _chosen(roles, array, y, source)
+        for name in targets:
+            with suppress(GraphError):
+                others[name] = stream(name).whole()
+        for name in chosen:
+            yield from _of_array(stream(name), name, str(source), others)
 
 
 def _sparse(file: IO[bytes], source: File) -> Any:
@@ -297,28 +274,10 @@ def _of_matlab(source: File, head: bytes, array: str | None, y: str | None) -> I
         arrays: dict[str, Any] = _called(load_matlab, data, source.isolated)
     except GraphError as error:
         raise error.located(where=str(source)) from None
-    cells = {name: _matrices(values) for name, values in arrays.items()}
-    roles = {name: "stack" if cells[name] else _role(*_shape(values)) for name, values in arrays.items()}
-    asked = _target_names(arrays, y, source)
-    others = {name: arrays[name] for name in arrays if name in asked and roles[name] is None}
-    for name in _chosen(roles, array, source):
-        where = f"{source}, array {name!r}"
-        if own := cells[name]:
-            targets = _targets(others, len(own))
-            yield from ((f"{where}, cell {i}", None, (cell, None, targets(i))) for i, cell in enumerate(own))
-        else:
-            yield from _of_array(arrays[name], name, where, others, last=True)
-
-
-def _shape(values: Any) -> tuple[tuple[int, ...], str]:
-    """Return the shape of an array or sparse matrix and the kind of its entries."""
-    return (values.shape, values.dtype.kind) if hasattr(values, "dtype") else ((), "O")
-
-
-def _matrices(values: Any) -> list[Any]:
-    """Return the matrices of a cell array. None if it is something else."""
-    cells = values if isinstance(values, list) else []
-    return cells if all(_role(*_shape(cell)) == "matrix" for cell in cells) else []
+    chosen, targets = _chosen({name: _role(values) for name, values in arrays.items()}, array, y, source)
+    others = {name: arrays[name] for name in targets}
+    for name in chosen:
+        yield from _of_array(arrays[name], name, str(source), others)
 
 
 # ---- files that scipy reads
@@ -438,3 +397,112 @@ def _check_market(data: bytes) -> None:
     count = sizes[2] if len(sizes) == 3 else sizes[0] * (sizes[0] - 1) // 2
     if count * LEAST_BYTES > len(rest) + 1:
         raise GraphError(f"truncated: {count} entries claimed in {len(rest)} bytes")
+
+
+# ---- adjacency matrices as text
+
+
+def is_number_table(source: File, least: int = 2) -> bool:
+    """Whether a text is a square table of numbers with at least so many columns."""
+    try:
+        layout, rows = _layout(source)
+        _, first = next(rows)
+        enough = layout.width >= least and _are_numbers(first[-layout.width :])
+        most = layout.width + layout.may_have_header
+        return enough and 1 + sum(1 for _ in islice(rows, most)) in (layout.width, most)
+    except (GraphError, StopIteration):
+        return False
+
+
+def _read_number_table(source: File) -> RawGraph:
+    """Read the matrix of a text."""
+    import scipy.sparse as sp
+
+    layout, rows = _layout(source)
+    nonzeros: list[tuple[Any, Any]] = []
+    labels = []
+    for line, fields in rows:
+        if len(fields) != layout.width + layout.labels:
+            raise GraphError(
+                f"the rows of an adjacency matrix must have equal lengths, got {len(fields)} fields after "
+                f"{layout.width + layout.labels}",
+                where=f"line {line}",
+            )
+        labels += fields[: layout.labels]
+        values = _numbers(fields[layout.labels :], line)
+        places = np.flatnonzero(values != 0)
+        nonzeros.append((places, values[places]))
+    if layout.may_have_header and len(nonzeros) == layout.width + 1:  # the first row only counts the columns
+        nonzeros = nonzeros[1:]
+    n = layout.width
+    if len(nonzeros) != n:
+        raise GraphError(f"{len(nonzeros)} rows of {n} numbers, but an adjacency matrix must be square")
+    ends = np.repeat(np.arange(n), [len(places) for places, _ in nonzeros])
+    others = np.concatenate([np.empty(0, np.int64), *(places for places, _ in nonzeros)])
+    weights = np.concatenate([np.empty(0), *(values for _, values in nonzeros)])
+    raw = batch_from_matrices([sp.coo_array((weights, (ends, others)), shape=(n, n))])[0]
+    names = layout.names or labels
+    if not names or _only_count(names):
+        return raw
+    return replace(raw, node_columns={"name": np.array(names, dtype=object)})
+
+
+class _Layout(NamedTuple):
+    """Columns of numbers, what the first row calls them, labels of each row, whether row 1 may only count."""
+
+    width: int
+    names: list[str]
+    labels: int
+    may_have_header: bool
+
+
+def _layout(source: File) -> tuple[_Layout, Iterator[tuple[int, list[str]]]]:
+    """Look at the first two rows. Also return the rows of numbers."""
+    rows = _rows(source)
+    head = list(islice(rows, 2))
+    if not head:
+        raise GraphError("the table has no numbers, but it must be an adjacency matrix")
+    first = head[0][1]
+    if _are_numbers(first):
+        return _Layout(len(first), [], 0, _only_count(first)), chain(head, rows)
+    if first[0] and len(first) > 1 and _are_numbers(first[1:]):
+        return _Layout(len(first) - 1, [], 1, False), chain(head, rows)
+    second = head[-1][1]
+    labels = int(not first[0] or len(second) > len(first) or not _are_numbers(second[:1]))
+    width = len(second) - labels
+    return _Layout(width, first[len(first) - width :], labels, False), chain(head[1:], rows)
+
+
+def _rows(source: File) -> Iterator[tuple[int, list[str]]]:
+    """Yield line numbers and fields of the lines that are neither blank nor comments."""
+    delimiter: str | None = ""
+    for place, line in source.lines(LONGEST_LINE):
+        text = decoded(line, f"line {place}").rstrip()
+        if not text.strip() or text.lstrip().startswith(COMMENTS):
+            continue
+        if delimiter == "":
+            marks = "\t;," if source.decimal == "." else "\t;"
+            delimiters = [mark for mark in marks if mark in text]
+            delimiter = max(delimiters, key=text.count) if delimiters else None
+        try:
+            fields = text.split() if delimiter is None else next(csv.reader([text], delimiter=delimiter))
+        except csv.Error as error:
+            raise GraphError(f"line {place}: {error}") from None
+        if source.decimal == ",":
+            fields = [field.replace(",", ".") for field in fields]
+        yield place, [field.strip() for field in fields]
+
+
+def _are_numbers(fields: list[str]) -> bool:
+    return all(isinstance(number(field), int | float) for field in fields)
+
+
+def _numbers(fields: list[str], line: int) -> FloatArray:
+    if not _are_numbers(fields):
+        wrong = next(field for field in fields if not _are_numbers([field]))
+        raise GraphError(f"line {line}: {wrong!r} is not a number. Use 0 for pairs without an edge")
+    return np.array(fields, dtype=np.float64)
+
+
+def _only_count(names: list[str]) -> bool:
+    return any(names == [str(first + place) for place in range(len(names))] for first in (0, 1))

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import tempfile
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,7 +31,6 @@ from grnf.io.files.tables import (
     SMILES_NAMES,
     Rows,
     cell,
-    each_batch,
     find_column,
     in_chunks,
     rows_of_records,
@@ -38,6 +38,7 @@ from grnf.io.files.tables import (
 )
 from grnf.io.files.values import scalar_y
 from grnf.io.from_molecules import batch_from_smiles, raw_from_smiles, smiles_from_raw
+from grnf.io.losses import losses
 from grnf.io.raw import Cell, RawBatch, RawGraph
 
 __all__ = [
@@ -71,8 +72,7 @@ def read_smiles(
     are columns that go with the molecules as graph columns. `standardize` and `stereo` are those of
     `grnf.io.from_molecules.batch_from_molecules`.
     """
-    rows = _table_rows(file, column, y, graph_id, keep)
-    return each_batch(_molecules(rows, standardize, stereo, n_jobs), on_error)
+    return _molecules(_table_rows(file, column, y, graph_id, keep), standardize, stereo, on_error, n_jobs)
 
 
 def read_smiles_lines(
@@ -84,17 +84,21 @@ def read_smiles_lines(
     n_jobs: int | None = None,
 ) -> Iterator[RawBatch]:
     """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name". As in `read_smiles`."""
-    return each_batch(_molecules(_line_rows(file), standardize, stereo, n_jobs), on_error)
+    return _molecules(_line_rows(file), standardize, stereo, on_error, n_jobs)
 
 
 def _molecules(
-    blocks: Iterator[Rows], standardize: bool, stereo: bool, n_jobs: int | None = None
-) -> Iterator[tuple[Rows, RawBatch]]:
-    """Yield rows with their molecules."""
+    blocks: Iterator[Rows], standardize: bool, stereo: bool, on_error: OnError, n_jobs: int | None
+) -> Iterator[RawBatch]:
+    """Yield the molecules of rows. Reasons get the positions of their rows, or the first is raised."""
     if find_spec("rdkit") is None:
         raise ImportError("SMILES need RDKit: pip install 'grnf[chem]'")
     convert = partial(_molecules_of_rows, standardize=standardize, stereo=stereo)
-    return in_processes(convert, blocks, n_jobs)
+    for rows, batch in in_processes(convert, blocks, n_jobs):
+        errors = {row: GraphError(why, where=rows.where(row)) for row, why in sorted(batch.bad.items())}
+        if errors and on_error == "raise":
+            raise next(iter(errors.values()))
+        yield replace(batch, bad={row: str(error) for row, error in errors.items()})
 
 
 def _molecules_of_rows(rows: Rows, standardize: bool, stereo: bool) -> tuple[Rows, RawBatch]:
@@ -131,15 +135,11 @@ def copy_molecules(file: File, format: str, keep: Iterable[int], output: str | o
         else:
             blocks = _line_rows(file) if format == "smi" else table_of(file).blocks()
             ends = [place for rows in blocks for place in rows.places]
-        starts = [1 if format == "sdf" else ends[0], *(end + 1 for end in ends[:-1])]
-        dropped = {
-            line
-            for row, (start, end) in enumerate(zip(starts, ends, strict=True))
-            if row not in kept
-            for line in range(start, end + 1)
-        }
+        first = 1 if format == "sdf" else ends[0]
         with file.open() as stream:
-            sink.writelines(line for number, line in enumerate(stream, start=1) if number not in dropped)
+            for number, line in enumerate(stream, start=1):
+                if not first <= number <= ends[-1] or bisect_left(ends, number) in kept:
+                    sink.write(line)
 
 
 ID, TARGET = "\0id", "\0target"
@@ -199,13 +199,7 @@ def _kept(value: Any, kind: str) -> Any:
 
 
 def is_smi_header(line: bytes) -> bool:
-    """Whether one of the first lines of a .smi file is a comment, or has names of columns, SMILES first.
-
-    Examples
-    --------
-    >>> is_smi_header(b"SMILES Name"), is_smi_header(b"# my molecules"), is_smi_header(b"CCO ethanol")
-    (True, True, False)
-    """
+    """Whether one of the first lines of a .smi file is a comment, or has names of columns, SMILES first."""
     text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     words = text.lower().split()
     return bool(words) and (words[0].startswith("#") or words[0] in SMILES_NAMES)
@@ -262,22 +256,7 @@ def in_smiles_order(graph: RawGraph) -> RawGraph:
 def changed_in_smiles(graph: RawGraph) -> list[str]:
     """Name what the molecule of a SMILES has otherwise than its graph, but for the order."""
     ours, theirs = in_smiles_order(graph), raw_from_smiles(smiles_from_raw(graph)[0])
-    changed = [
-        name
-        for name, values in ours.node_columns.items()
-        if not _equal(values, theirs.node_columns[name], range(ours.n_nodes), range(theirs.n_nodes))
-    ]
-    ends = [np.sort(each.edges, axis=1) for each in (ours, theirs)]
-    orders = [np.lexsort(each.T) for each in ends]
-    return changed + [
-        name
-        for name, values in ours.edge_columns.items()
-        if not _equal(values, theirs.edge_columns[name], *orders)
-    ]
-
-
-def _equal(ours: Any, theirs: Any, order: Any, other: Any) -> bool:
-    return [ours[row] for row in order] == [theirs[row] for row in other]
+    return sorted(losses(replace(ours, y=None, graph_id=None), theirs))
 
 
 def write_smiles_lines(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
@@ -294,10 +273,12 @@ def write_smiles(path: Path, graphs: Iterable[RawGraph]) -> None:
     with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
         table = PendingRows(file, ("smiles",))
         for index, graph in enumerate(graphs):
-            more = {} if graph.graph_id is None else {"graph_id": str(graph.graph_id)}
+            row = {"smiles": _smiles(graph, index)}
+            if graph.graph_id is not None:
+                row["graph_id"] = str(graph.graph_id)
             if graph.y is not None:
-                more["y"] = scalar_y(graph.y, "a table")
-            table.add((_smiles(graph, index),), list(more), more)
+                row["y"] = scalar_y(graph.y, "a table")
+            table.add(row)
         write_rows(path, table.kinds, table.rows())
 
 

@@ -140,13 +140,7 @@ def read_json_lines(file: File, *, on_error: OnError = "raise") -> Iterator[RawG
 
 
 def graph_of_line(line: bytes) -> RawGraph:
-    """Return the graph of a line of such a file.
-
-    Examples
-    --------
-    >>> graph_of_line(b'{"nodes": [{"id": "a"}, {"id": "b"}], "edges": [{"source": "a", "target": "b"}]}')
-    RawGraph(n_nodes=2, n_edges=1, node_columns=[], edge_columns=[], undirected)
-    """
+    """Return the graph of a line of such a file."""
     return _graph(_parsed(decoded(line)))
 
 

@@ -24,6 +24,7 @@ from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record
 from grnf.io.files.graph_rows import MISFITS, GraphRows, Texts, layout_of, only_graph, row_of_graph
 from grnf.io.files.limits import Member, new_member, open_archive
+from grnf.io.files.values import runs
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = ["ArrayStream", "read_npz", "write_npz"]
@@ -32,9 +33,6 @@ COUNTS = ("num_nodes", "num_edges", "node_width", "edge_width", "node_texts", "e
 FLAGS = ("directed", "graph_id", "grnf_columns")
 LONG = ("edges", "node_feat", "edge_attr", "node_text", "edge_text", "y")
 KINDS = {"node_feat": "f", "edge_attr": "f", "y": "f", "directed": "b", "text": "u"}
-AT_ONCE = 4096
-"""Graphs whose numbers of nodes and edges are in memory at a time."""
-
 BLOCK, NUMBERS = 1024, 2**17
 """Graphs, and entries of all arrays, that are in memory at a time."""
 
@@ -46,10 +44,13 @@ BYTES = 2**18
 
 
 class ArrayStream:
-    """The entries of an array in the order of the file, which has `size` bytes and is at its beginning."""
+    """The entries of an array in the order of the file. Without a `size` in bytes, the file is seekable."""
 
-    def __init__(self, file: Any, size: int, name: str) -> None:
+    def __init__(self, file: Any, name: str, size: int | None = None) -> None:
         formats = np.lib.format
+        if size is None:
+            size = int(file.seek(0, 2))
+            file.seek(0)
         try:
             first = formats.read_magic(file) == (1, 0)
             read_header = formats.read_array_header_1_0 if first else formats.read_array_header_2_0
@@ -81,6 +82,10 @@ class ArrayStream:
             self.buffer = np.concatenate([self.buffer, np.frombuffer(data, dtype=self.dtype, count=fetched)])
         taken, self.buffer = self.buffer[:count], self.buffer[count:]
         return taken
+
+    def whole(self) -> npt.NDArray[Any]:
+        """Return all entries in the shape of the array."""
+        return self.take(self.length).reshape(self.shape, order="F" if self.fortran_order else "C")
 
 
 def write_npz(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
@@ -177,7 +182,7 @@ def _chunks(source: File) -> Iterator[_Chunk]:
         def array_stream(key: str) -> ArrayStream:
             member = Member(archive, f"{key}.npy", name)
             stack.callback(member.close)
-            array = ArrayStream(member, member.size, f"{name}: {key}")
+            array = ArrayStream(member, f"{name}: {key}", member.size)
             if array.dtype.kind != _kind(key) or len(array.shape) != (key != "grnf_format"):
                 raise GraphError(
                     f"{key} has type {array.dtype} and {len(array.shape)} dimensions", where=name
@@ -190,25 +195,14 @@ def _chunks(source: File) -> Iterator[_Chunk]:
         streams = {key: array_stream(key) for key in (*COUNTS, *FLAGS, *LONG)}
         _check_lengths(streams, {key: array_stream(key) for key in COUNTS}, name)
         texts = _Texts(array_stream("text"), array_stream("text_ends"), name)
-        first, n_graphs = 0, streams["num_nodes"].length
-        while first < n_graphs:
-            counts = {key: streams[key].take(min(AT_ONCE, n_graphs - first)) for key in (*COUNTS, *FLAGS)}
+        n_graphs = streams["num_nodes"].length
+        for first in range(0, n_graphs, BLOCK):
+            counts = {key: streams[key].take(min(BLOCK, n_graphs - first)) for key in (*COUNTS, *FLAGS)}
             sizes = _sizes(counts)
-            for some in _runs(np.sum(list(sizes.values()), axis=0)):
-                long = {key: streams[key].take(int(sizes[key][some].sum())) for key in LONG}
-                own = {key: values[some] for key, values in counts.items()}
-                yield _Chunk(name, first + some.start, own, long, texts)
-            first += len(counts["num_nodes"])
-
-
-def _runs(sizes: Any) -> Iterator[slice]:
-    """Cut graphs into runs of about `NUMBERS` entries each, one graph at least."""
-    ends, start = np.cumsum(sizes), 0
-    while start < len(ends):
-        before = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, before + NUMBERS, side="right")))
-        yield slice(start, min(stop, start + BLOCK))
-        start = min(stop, start + BLOCK)
+            for start, stop in runs(np.cumsum(np.sum(list(sizes.values()), axis=0)), NUMBERS):
+                long = {key: streams[key].take(int(sizes[key][start:stop].sum())) for key in LONG}
+                own = {key: values[start:stop] for key, values in counts.items()}
+                yield _Chunk(name, first + start, own, long, texts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,8 +268,8 @@ def _check_lengths(streams: dict[str, ArrayStream], counts: dict[str, ArrayStrea
         if streams[key].length != n_graphs:
             raise GraphError(f"{key} has {streams[key].length} entries for {n_graphs} graphs", where=name)
     totals = dict.fromkeys(LONG, 0)
-    for start in range(0, n_graphs, AT_ONCE):
-        block = {key: array.take(min(AT_ONCE, n_graphs - start)) for key, array in counts.items()}
+    for start in range(0, n_graphs, BLOCK):
+        block = {key: array.take(min(BLOCK, n_graphs - start)) for key, array in counts.items()}
         if any((values < 0).any() or (values >= 2**31).any() for values in block.values()):
             raise GraphError("a negative number of nodes, edges or columns, or one beyond 2**31", where=name)
         for key, sizes in _sizes(block).items():

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
 from typing import IO, Any
 
 import numpy as np
 
+from grnf._utils.arrays import offsets, ragged_indices
+from grnf._utils.memory import check_graph_memory
 from grnf.errors import GraphError
 from grnf.io.files.file import Block, File, OnError, each_record, one_line
-from grnf.io.files.graph_rows import MISFITS, GraphRows, Texts, graph_of_row, layout_of, row_of_graph
-from grnf.io.raw import BadGraph, RawBatch, RawGraph
+from grnf.io.files.graph_rows import MISFITS, GraphRows, Texts, graph_of_row, layout_of, plain_y, row_of_graph
+from grnf.io.from_arrays import merged_arcs
+from grnf.io.raw import BadGraph, RawBatch, RawColumn, RawGraph, together
 
 __all__ = [
     "FIELDS", "batches", "graphs_of_rows", "guest", "open_parquet", "read_parquet", "write_parquet",
@@ -35,64 +37,40 @@ NUMBERS_PER_GROUP = 10**7
 def read_parquet(source: File, *, on_error: OnError = "raise") -> Iterator[RawBatch | RawGraph | BadGraph]:
     """Yield the graphs of a Parquet file, a few hundred rows in memory at a time."""
     for first, batch in _row_batches(source):
-        block = _together(batch)
-        yield from [block] if block is not None else _one_by_one(batch, str(source), first, on_error)
+        for block in _blocks(batch, str(source), first, on_error):
+            yield from [block] if isinstance(block, RawBatch) else block
 
 
 def graphs_of_rows(batch: Any, name: str, first: int, on_error: OnError) -> Block:
     """Return the graphs of a record batch of `name`, whose rows are counted from `first`."""
-    return _together(batch) or list(_one_by_one(batch, name, first, on_error))
+    return together(list(_blocks(batch, name, first, on_error)))
 
 
-def _together(batch: Any) -> RawBatch | None:
-    """Return the graphs of rows with the same `grnf_columns`, or None if they must be read one by one."""
+def _blocks(batch: Any, name: str, first: int, on_error: OnError) -> Iterator[Block]:
+    """Yield graphs with the same columns together, halving rows until they have. What is left is an error."""
+    middle = batch.num_rows // 2
     try:
-        return _graph_rows(batch).batch()
+        yield (_own_graphs if "grnf_columns" in batch.schema.names else _other_graphs)(batch)
+        return
     except (*MISFITS, NotImplementedError):
-        return None
+        if not middle:
+            yield list(each_record(_record(batch, f"{name}, row {first}"), graph_of_row, on_error, first))
+            return
+    yield from _blocks(batch.slice(0, middle), name, first, on_error)
+    yield from _blocks(batch.slice(middle), name, first + middle, on_error)
 
 
-def _one_by_one(batch: Any, name: str, first: int, on_error: OnError) -> Iterator[RawGraph | BadGraph]:
-    cells = {key: _cells(batch.column(key)) for key in batch.schema.names}
-    places = range(batch.num_rows)
-    records = ((f"{name}, row {first + row}", _graph_id(cells, row), row) for row in places)
-    return each_record(records, lambda row: graph_of_row(_values(cells, row)), on_error, first)
-
-
-def _values(cells: dict[str, Callable[[int], Any]], row: int) -> dict[str, Any]:
+def _record(batch: Any, where: str) -> Iterator[tuple[str, str | None, dict[str, Any] | GraphError]]:
+    """Yield the only row of a batch with its position and id, or what is wrong with it."""
+    row: dict[str, Any] = {}
     try:
-        return {name: cell(row) for name, cell in cells.items()}
+        for name in batch.schema.names:
+            row[name] = batch.column(name)[0].as_py()
     except (ValueError, NotImplementedError, OverflowError) as error:
-        raise GraphError(f"a value that cannot be read: {one_line(error)}") from None
-
-
-def _graph_id(cells: dict[str, Callable[[int], Any]], row: int) -> str | None:
-    try:
-        name = cells["graph_id"](row) if "graph_id" in cells else None
-    except ValueError:  # invalid text, which `_values` reports
-        name = None
-    return None if name is None else str(name)
-
-
-def _cells(column: Any) -> Callable[[int], Any]:
-    """Return a function that returns one value: for nested lists of numbers, views of the same array."""
-    from pyarrow import types
-
-    is_nested = types.is_list(column.type) and types.is_list(column.type.value_type)
-    if is_nested and types.is_primitive(column.type.value_type.value_type):
-        inner = column.values
-        if not (column.null_count or inner.null_count or inner.values.null_count):
-            numbers = inner.values.to_numpy(zero_copy_only=False)
-            return partial(_matrix, column.offsets.to_numpy(), inner.offsets.to_numpy(), numbers)
-    return lambda row: column[row].as_py()
-
-
-def _matrix(matrix_ends: Any, row_ends: Any, numbers: Any, index: int) -> Any:
-    ends = row_ends[matrix_ends[index] : matrix_ends[index + 1] + 1]
-    widths = np.diff(ends)
-    if len(widths) == 0 or (widths != widths[0]).any():
-        return [numbers[start:stop] for start, stop in pairwise(ends)]
-    return numbers[ends[0] : ends[-1]].reshape(len(widths), widths[0])
+        problem = GraphError(f"a value that cannot be read: {one_line(error)}")
+        yield where, row.get("graph_id"), problem
+    else:
+        yield where, None if row.get("graph_id") is None else str(row["graph_id"]), row
 
 
 def _row_batches(source: File) -> Iterator[tuple[int, Any]]:
@@ -104,32 +82,21 @@ def _row_batches(source: File) -> Iterator[tuple[int, Any]]:
                 f"{source} has no column edge_index. Available: {table.schema_arrow.names}",
                 cure="For SMILES or a table of edges use format='smiles' or format='edge-table'",
             )
-        first = 0 if source.rows is None else source.rows[0]
-        for batch in batches(table, names, source):
-            yield first, batch
-            first += batch.num_rows
+        yield from batches(table, names, source)
 
 
-def _graph_rows(batch: Any) -> GraphRows:
-    """Return rows with `grnf_columns` column by column."""
+def _own_graphs(batch: Any) -> RawBatch:
+    """Return the graphs of rows with `grnf_columns`."""
     columns = {name: batch.column(name) for name in FIELDS}
     if any(columns[name].null_count for name in FIELDS if name != "graph_id"):
         raise GraphError("a value is missing")
     n_nodes = columns["num_nodes"].to_numpy()
-    index, index_widths = _lists(columns["edge_index"])
-    pairs = np.diff(columns["edge_index"].offsets.to_numpy())
-    if (pairs != 2).any():
-        raise GraphError("edge_index must be two lists")
-    n_arcs = index_widths[0::2].astype(np.int64)
-    if (index_widths[1::2] != n_arcs).any():
-        raise GraphError("edge_index must be two lists of equal length")
-    starts = np.repeat(np.cumsum(2 * n_arcs) - 2 * n_arcs - (np.cumsum(n_arcs) - n_arcs), n_arcs)
-    source = starts + np.arange(len(starts))
+    arcs, n_arcs = _arcs(columns["edge_index"])
     return GraphRows(
         [layout_of(text) for text in columns["grnf_columns"].to_pylist()],
         n_nodes,
         n_arcs,
-        np.column_stack([index[source], index[source + np.repeat(n_arcs, n_arcs)]]),
+        arcs,
         _numbers(columns["node_feat"], n_nodes),
         _numbers(columns["edge_attr"], n_arcs),
         _texts(columns["node_text"]),
@@ -138,7 +105,52 @@ def _graph_rows(batch: Any) -> GraphRows:
         columns["graph_id"].to_pylist(),
         np.diff(columns["y"].offsets.to_numpy()),
         columns["y"].flatten().to_numpy(zero_copy_only=False),
+    ).batch()
+
+
+def _other_graphs(batch: Any) -> RawBatch:
+    """Return the graphs of rows as in Hugging Face datasets, which do not tell the direction."""
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    if "directed" in columns or any(
+        columns[name].null_count for name in (*MATRICES, "num_nodes") if name in columns
+    ):
+        raise GraphError("a value is missing, or the direction is there")
+    arcs, n_arcs = _arcs(columns["edge_index"])
+    given = columns["num_nodes"]
+    n_nodes = (given.flatten() if hasattr(given, "flatten") else given).to_numpy().astype(np.int64)
+    node_columns, edge_columns = (
+        {name: RawColumn(_numbers(columns[name], counts))} if name in columns else {}
+        for name, counts in (("node_feat", n_nodes), ("edge_attr", n_arcs))
     )
+    values = [column.values for column in (*node_columns.values(), *edge_columns.values())]
+    if len(n_nodes) != len(n_arcs) or (n_nodes < 0).any() or any(np.isinf(own).any() for own in values):
+        raise GraphError("a number of nodes or an infinite number")
+    check_graph_memory(int(n_nodes.max()), int(n_arcs.max()))
+    nothing, y, ids = [None] * len(n_arcs), columns.get("y"), columns.get("graph_id")
+    return merged_arcs(
+        RawBatch(
+            offsets(n_nodes),
+            offsets(n_arcs),
+            arcs,
+            node_columns,
+            edge_columns,
+            np.ones(len(n_arcs), np.bool_),
+            nothing if ids is None else [None if name is None else str(name) for name in ids.to_pylist()],
+            nothing if y is None else [plain_y(value) for value in y.to_pylist()],
+        )
+    )
+
+
+def _arcs(column: Any) -> tuple[Any, Any]:
+    """Return the arcs of rows, one after the other, and how many each has."""
+    index, widths = _lists(column)
+    if (np.diff(column.offsets.to_numpy()) != 2).any() or (widths[0::2] != widths[1::2]).any():
+        raise GraphError("edge_index must be two lists of equal length")
+    if index.dtype.kind != "i":
+        raise GraphError("edge_index must hold whole numbers")
+    ends = offsets(widths)
+    sides = [index[ragged_indices(ends, np.arange(side, len(widths), 2))] for side in (0, 1)]
+    return np.column_stack(sides).astype(np.int64), widths[0::2].astype(np.int64)
 
 
 def _lists(column: Any) -> tuple[Any, Any]:
@@ -150,8 +162,13 @@ def _lists(column: Any) -> tuple[Any, Any]:
 
 
 def _numbers(column: Any, counts: Any) -> Any:
+    """Return numbers, or rows of equal widths, for each node or arc."""
+    if (np.diff(column.offsets.to_numpy()) != counts).any():
+        raise GraphError("rows of several lengths")
+    if not column.type.value_type.num_fields:
+        return column.flatten().to_numpy()
     values, widths = _lists(column)
-    if (np.diff(column.offsets.to_numpy()) != counts).any() or len(set(widths.tolist())) > 1:
+    if len(set(widths.tolist())) > 1:
         raise GraphError("rows of several widths")
     return values.reshape(len(widths), int(widths[0]) if len(widths) else 0)
 
@@ -170,8 +187,9 @@ def open_parquet(file: IO[bytes], name: str) -> Any:
         raise GraphError(f"no Parquet file, or a damaged one: {one_line(error)}", where=name) from None
 
 
-def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
-    """Yield record batches of some columns and of the selected rows."""
+def batches(table: Any, names: list[str], source: File) -> Iterator[tuple[int, Any]]:
+    """Yield record batches of some columns and of the selected rows, each with its first row number."""
+    first = 0 if source.rows is None else source.rows[0]
     try:
         size = sum(table.metadata.row_group(number).total_byte_size for number in range(table.num_row_groups))
         fitting = BYTES_AT_ONCE * table.metadata.num_rows // max(size, 1)
@@ -182,7 +200,8 @@ def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
             selected = batch.slice(before, count)
             skip, count = skip - before, count - selected.num_rows
             if selected.num_rows:
-                yield selected
+                yield first, selected
+                first += selected.num_rows
     except (ValueError, OSError, KeyError, NotImplementedError, IndexError, MemoryError) as error:
         raise GraphError(f"damaged Parquet file: {one_line(error)}", where=str(source)) from None
 
@@ -233,18 +252,15 @@ def _groups(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 def _schema() -> Any:
     import pyarrow as pa
 
-    reals, texts = pa.list_(pa.list_(pa.float64())), pa.list_(pa.list_(pa.string()))
+    integers, reals, texts = (pa.list_(pa.list_(kind)) for kind in (pa.int64(), pa.float64(), pa.string()))
     types = {
-        "graph_id": pa.string(),
+        **dict.fromkeys(("graph_id", "grnf_columns"), pa.string()),
+        **dict.fromkeys(("node_feat", "edge_attr"), reals),
+        **dict.fromkeys(("node_text", "edge_text"), texts),
         "directed": pa.bool_(),
         "num_nodes": pa.int64(),
-        "edge_index": pa.list_(pa.list_(pa.int64())),
-        "node_feat": reals,
-        "edge_attr": reals,
-        "node_text": texts,
-        "edge_text": texts,
+        "edge_index": integers,
         "y": pa.list_(pa.float64()),
-        "grnf_columns": pa.string(),
     }
     return pa.schema([(name, types[name]) for name in FIELDS], metadata={"grnf.format": "1"})
 

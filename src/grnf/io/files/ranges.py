@@ -49,14 +49,6 @@ def ranges_of(path: Path | File, size: int, format: str | None = None, **options
     r"""Cut a file into ranges of `size` graphs, the last of fewer, as far as its format can be cut.
 
     `options` are those of `read_graphs`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "five.g6"
-    >>> _ = path.write_text("Bw\nBw\nBw\nDhc\nDhc\n")
-    >>> [(each.first, each.count, each.start) for each in ranges_of(path, 2)]
-    [(0, 2, 0), (2, 2, 6), (4, 1, 13)]
     """
     file, _ = file_of(path, format, options)
     entry, name = format_of(file), str(file.path)

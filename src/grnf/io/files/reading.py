@@ -17,8 +17,7 @@ from grnf.errors import GraphError, invalid
 from grnf.io.files.edge_table import is_node_table
 from grnf.io.files.file import UNPACK, Block, File, OnError, one_line
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
-from grnf.io.files.matrices import holds_matrices
-from grnf.io.files.number_table import is_number_table
+from grnf.io.files.matrices import holds_matrices, is_number_table
 from grnf.io.files.tables import (
     SMILES_NAMES,
     SOURCE_NAMES,
@@ -293,13 +292,7 @@ def format_by_name(name: str) -> Format:
 
 
 def guess_format(path: str | os.PathLike[str]) -> str:
-    """Return the format of a file or folder by its suffix, and of a table by its columns.
-
-    Examples
-    --------
-    >>> guess_format("graphs.g6"), guess_format("graphs.jsonl.gz")
-    ('graph6', 'jsonl')
-    """
+    """Return the format of a file or folder by its suffix, and of a table by its columns."""
     return format_of(File(path)).name
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import csv
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from grnf._utils.files import is_pipe, room_for
+from grnf._utils.files import is_pipe
 from grnf.errors import GraphError
 from grnf.io.files.file import File
 from grnf.io.files.formats import FORMATS, MOLECULES, TABLES
@@ -149,24 +147,13 @@ def open_source(names: str | Sequence[str], format: str | None = None) -> Iterat
         name = f"{paths[0]} and {len(paths) - 1} more" if len(paths) > 1 else str(paths[0])
         yield Source(File(paths[0], name=name, isolated=True), name, format, options, tuple(paths))
         return
-    name = names[0]
-    if name != "-" and not Path(name).exists():
-        raise GraphError(f"{name} does not exist")
-    if name != "-" and not is_pipe(name):
-        yield Source(File(name, isolated=True), name, format, options)
-        return
-    title = "standard input" if name == "-" else name
-    with tempfile.TemporaryDirectory(prefix="grnf-") as folder:
-        copy = Path(folder) / (Path(name).name if Path(name).suffix else "stdin")
-        with (
-            room_for(f"the temporary copy of {title}"),
-            nullcontext(sys.stdin.buffer) if name == "-" else open(name, "rb") as pipe,
-            open(copy, "wb") as file,
-        ):
-            shutil.copyfileobj(pipe, file)
-        if not copy.stat().st_size:
-            raise GraphError(f"{title} holds no graphs: it is empty")
-        yield Source(File(copy, name=title, isolated=True), title, format, options)
+    file = File(names[0], isolated=True)
+    if not file.is_stdin and not file.path.exists():
+        raise GraphError(f"{file} does not exist")
+    with file.reopenable() as copy:
+        if copy is not file and not copy.path.stat().st_size:
+            raise GraphError(f"{file} holds no graphs: it is empty")
+        yield Source(copy, str(file), format, options)
 
 
 def format_and_options(format: str | None) -> tuple[str | None, dict[str, Any]]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from grnf.errors import GraphError
 from grnf.io.files.tables import HEAD, Table, are_molecules, cell, named_smiles
 from grnf.io.raw import ABSENT
+from grnf.io.tally import MISSING_WORDS, Values
 
 __all__ = [
     "Column", "choose_target", "column_lines", "describe_columns", "missing_or_value", "named_columns",
@@ -23,8 +24,6 @@ TARGET_NAMES = (
     *("p_np", "exp", "expt", "outcome", "response"),
 )
 """Usual names of targets, the surest first; names that begin with "measured" count too."""
-MOST_DISTINCT = 10_000
-"""Distinct values of a column that are counted, so that memory does not grow with the table."""
 MOST_TEXT_CLASSES = 100
 """Distinct texts up to which a column is taken for classes instead of names."""
 
@@ -34,46 +33,19 @@ ID_NAME = re.compile(
 
 
 @dataclass
-class Column:
+class Column(Values):
     """Summary of a column."""
 
-    name: str
-    rows: int = 0
-    missing: int = 0
-    kinds: set[str] = field(default_factory=set)
-    counts: dict[Any, int] = field(default_factory=dict)
-    low: float = math.inf
-    high: float = -math.inf
-    head: list[Any] = field(default_factory=list)
-    seen: int = 0
-    """Values before there were too many distinct ones to count."""
+    name: str = ""
 
-    def add(self, value: Any) -> None:
+    def add(self, value: Any, times: int = 1) -> None:
         """Count one cell."""
-        self.rows += 1
-        value = cell(value)
-        if value is None or value != value:
-            self.missing += 1
-            return
-        if len(self.head) < HEAD:
-            self.head.append(value)
-        if isinstance(value, str) and value.lower() in ABSENT:
-            self.kinds.add("absent")
-        else:
-            self.kinds.add(_kind(value))
-        if isinstance(value, int | float):
-            self.low, self.high = min(self.low, value), max(self.high, value)
-        key = value if isinstance(value, str | int | float) else repr(value)
-        if key in self.counts:
-            self.counts[key] += 1
-        elif len(self.counts) < MOST_DISTINCT:
-            self.counts[key] = 1
-        self.seen += len(self.counts) < MOST_DISTINCT
+        super().add(cell(value), times)
 
     @property
     def kind(self) -> str:
         """The kind of its values: nothing, truth values, whole numbers, numbers, text or lists."""
-        kinds = self.kinds - {"absent"}
+        kinds = self.kinds - {MISSING_WORDS}
         if kinds <= {"whole numbers", "numbers"} and kinds:
             return "numbers" if "numbers" in kinds else "whole numbers"
         if kinds != self.kinds or "text" in kinds:  # words such as None are words among words
@@ -92,6 +64,11 @@ class Column:
         return self.missing + (sum(words) if self.is_number else 0)
 
     @property
+    def filled(self) -> int:
+        """Number of rows with a value."""
+        return self.total + self.missing - self.absent
+
+    @property
     def distinct(self) -> int:
         """Number of distinct values, up to a bound."""
         return sum(not (self.is_number and isinstance(key, str)) for key in self.counts)
@@ -99,21 +76,19 @@ class Column:
     @property
     def is_id(self) -> bool:
         """Whether its values name rows: distinct texts, or consecutive whole numbers."""
-        filled = self.rows - self.absent
-        compared = self.seen if len(self.counts) >= MOST_DISTINCT else self.rows - self.missing
-        unique = filled > 1 and len(self.counts) >= compared
+        unique = self.filled > 1 and self.counts.total() == len(self.counts)
         named = bool(ID_NAME.search(self.name))
         if self.kind == "text":
             return unique or (named and not self.is_class_like)
         if self.kind != "whole numbers":
             return False
-        consecutive = unique and self.high - self.low < 2 * filled and filled > 2
-        return consecutive or (named and self.distinct > filled / 2)
+        consecutive = unique and self.numbers.high - self.numbers.low < 2 * self.filled and self.filled > 2
+        return consecutive or (named and self.distinct > self.filled / 2)
 
     @property
     def is_class_like(self) -> bool:
         """Whether few distinct values cover many rows."""
-        return self.distinct <= min(MOST_TEXT_CLASSES, (self.rows - self.absent) / 2)
+        return self.distinct <= min(MOST_TEXT_CLASSES, self.filled / 2)
 
     @property
     def is_target(self) -> bool:
@@ -122,22 +97,20 @@ class Column:
 
     def describe(self) -> dict[str, Any]:
         """Return the summary for a report."""
-        bounded = len(self.counts) >= MOST_DISTINCT
         summary: dict[str, Any] = {
             "kind": self.kind,
-            "distinct": f"{MOST_DISTINCT} or more" if bounded else self.distinct,
+            "distinct": self.n_different if self.others else self.distinct,
             "missing": self.absent,
             "example": next(iter(self.counts), None),
         }
         if 1 < self.distinct <= 10 and self.is_class_like:
-            ordered = sorted(self.counts.items(), key=lambda pair: (isinstance(pair[0], str), pair[0]))
-            summary["classes"] = {str(key): count for key, count in ordered}
+            summary["classes"] = self.classes()
         return summary
 
 
 def survey(table: Table) -> dict[str, Column]:
     """Return a summary of each column. Rows that cannot be read are left out."""
-    columns = {name: Column(name) for name in table.columns}
+    columns = {name: Column(name=name) for name in table.columns}
     for rows in table.blocks():
         for name, values in rows.columns.items():
             for row, value in enumerate(values):
@@ -148,7 +121,11 @@ def survey(table: Table) -> dict[str, Column]:
 
 def target_columns(columns: Iterable[Column], others: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """Return columns that can be targets and are not among `others`: those with usual names, and all."""
-    free = [column for column in columns if column.name not in others and not are_molecules(column.head)]
+    free = [
+        column
+        for column in columns
+        if column.name not in others and not are_molecules(islice(column.counts, HEAD))
+    ]
     usual = [
         column
         for name in TARGET_NAMES
@@ -166,16 +143,6 @@ def missing_or_value(value: Any, among_numbers: bool) -> Any:
     if value is None or value != value:
         return None
     return None if among_numbers and isinstance(value, str) and value.lower() in ABSENT else value
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "truth values"
-    if isinstance(value, int):
-        return "whole numbers"
-    if isinstance(value, float):
-        return "whole numbers" if value.is_integer() else "numbers"
-    return "text" if isinstance(value, str) else "lists"
 
 
 def named_columns(table: Table | None, given: Iterable[str], smiles: str | None = None) -> list[str]:

@@ -13,15 +13,14 @@ from typing import Any, TypeVar
 
 from grnf.errors import GraphError
 from grnf.io.files.excel import OLD, PACKED
-from grnf.io.files.file import File, OnError, decoded
+from grnf.io.files.file import File, decoded
 from grnf.io.files.limits import LONGEST_LINE
 from grnf.io.files.parquet import batches, open_parquet
 from grnf.io.files.sdf import SDF_SUFFIXES, sdf_columns, sdf_records
 from grnf.io.files.values import number as number_of
-from grnf.io.raw import RawBatch
 
 __all__ = [
-    "SMILES_NAMES", "SOURCE_NAMES", "TARGET_NAMES", "Rows", "Table", "are_molecules", "cell", "each_batch",
+    "SMILES_NAMES", "SOURCE_NAMES", "TARGET_NAMES", "Rows", "Table", "are_molecules", "cell",
     "find_column", "in_chunks", "is_parquet", "named_smiles", "rows_of_records", "table_of", "usual_column",
 ]  # fmt: skip
 
@@ -70,6 +69,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.places)
 
+    def refuse_problems(self) -> None:
+        """Raise an error for the first row that cannot be used."""
+        for row, why in sorted(self.problems.items()):
+            raise GraphError(why, where=self.where(row))
+
     def part(self, start: int, stop: int) -> Rows:
         """Return the rows from `start` to before `stop`."""
         columns = {name: values[start:stop] for name, values in self.columns.items()}
@@ -78,20 +82,7 @@ class Rows:
 
 
 class Table:
-    r"""A table whose kind, columns and first rows are known. `blocks` reads it, and opens its file again.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> path = Path(tempfile.mkdtemp()) / "two.csv"
-    >>> _ = path.write_text("CID;SMILES\n7;CCO\n9;c1ccccc1\n")
-    >>> table = Table(File(path))
-    >>> table.columns, table.smiles_column(), table.id_column()
-    (['CID', 'SMILES'], 'SMILES', 'CID')
-    >>> [rows.columns for rows in table.blocks(["CID"])]
-    [{'CID': ('7', '9')}]
-    """
+    """A table whose kind, columns and first rows are known. `blocks` reads it, and opens its file again."""
 
     def __init__(self, file: File) -> None:
         self.file = file
@@ -232,15 +223,12 @@ class Table:
 
     def _parquet_blocks(self, names: list[str]) -> Iterator[Rows]:
         with self.file.open_seekable() as stream:
-            first = 0 if self.file.rows is None else self.file.rows[0]
-            for batch in batches(open_parquet(stream, str(self.file)), names, self.file):
-                places = range(first, first + batch.num_rows)
+            for first, batch in batches(open_parquet(stream, str(self.file)), names, self.file):
                 try:
                     columns = {name: batch.column(name).to_pylist() for name in names}
                 except (ValueError, NotImplementedError, OverflowError) as error:
                     raise GraphError(str(error), where=f"{self.file}, rows from {first}") from None
-                yield Rows(f"{self.file}, row", places, columns, {})
-                first += batch.num_rows
+                yield Rows(f"{self.file}, row", range(first, first + batch.num_rows), columns, {})
 
 
 def in_chunks(records: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -284,15 +272,6 @@ def table_of(file: File) -> Table:
     if file.sniffed is None:
         file.sniffed = Table(file)
     return file.sniffed  # type: ignore[no-any-return]
-
-
-def each_batch(blocks: Iterable[tuple[Rows, RawBatch]], on_error: OnError) -> Iterator[RawBatch]:
-    """Yield batches with a graph per row. Reasons get the positions of their rows, or the first is raised."""
-    for rows, batch in blocks:
-        errors = {row: GraphError(why, where=rows.where(row)) for row, why in sorted(batch.bad.items())}
-        if errors and on_error == "raise":
-            raise next(iter(errors.values()))
-        yield replace(batch, bad={row: str(error) for row, error in errors.items()})
 
 
 def is_parquet(file: File) -> bool:
@@ -364,11 +343,6 @@ def cell(value: Any) -> Any:
     """Return the value of a cell: text that is a number as that number, empty text as None.
 
     Dates, decimals and the like count as the text that they print as.
-
-    Examples
-    --------
-    >>> cell(" 1.5"), cell(""), cell(True), cell("C")
-    (1.5, None, True, 'C')
     """
     if value is None or isinstance(value, (bool, int, float, list, dict)):
         return value
@@ -376,13 +350,7 @@ def cell(value: Any) -> Any:
 
 
 def are_molecules(values: Iterable[Any]) -> bool:
-    """Whether nearly all values are valid SMILES, and some of them more than a short word.
-
-    Examples
-    --------
-    >>> are_molecules(["CC(=O)O", "c1ccccc1"]), are_molecules(["CO", "CN"]), are_molecules(["1", "2"])
-    (True, False, False)
-    """
+    """Whether nearly all values are valid SMILES, and some of them more than a short word."""
     filled = [value for value in values if value is not None and value == value]
     texts = {value.strip() for value in filled if isinstance(value, str)}
     if not texts or sum(isinstance(value, str) for value in filled) < NEARLY_ALL * len(filled):

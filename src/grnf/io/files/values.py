@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ import numpy.typing as npt
 from grnf._utils.memory import VALUE, check_memory
 from grnf.errors import GraphError
 from grnf.io.raw import RawGraph, as_column, checked_raw
+from grnf.typing import IntArray
 
 __all__ = [
-    "check_names", "graph_of_columns", "graph_of_rows", "number", "part_widths", "plain_rows", "scalar_y",
-    "typed_column", "vector_widths",
+    "check_names", "graph_of_columns", "graph_of_rows", "number", "part_widths", "plain_rows", "runs",
+    "scalar_y", "typed_column", "vector_widths",
 ]  # fmt: skip
 
 MOST_ABSENT = 16
@@ -37,11 +39,6 @@ def graph_of_rows(
 
     With `new_nodes`, edges may name nodes that are not listed. `widths` are those of "node" and "edge"
     vectors that were split into columns.
-
-    Examples
-    --------
-    >>> graph_of_rows([("a", {"color": "red"}), ("b", {})], [("a", "b", {"weight": 2.0})])
-    RawGraph(n_nodes=2, n_edges=1, node_columns=['color'], edge_columns=['weight'], undirected)
     """
     return graph_of_columns(
         [name for name, _ in nodes],
@@ -111,13 +108,6 @@ def typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[An
     """Return values, None where missing, as a column: like `as_column`, but whole numbers and truth stay so.
 
     What is neither number, truth value, text nor a list of numbers becomes a category under its JSON text.
-
-    Examples
-    --------
-    >>> typed_column([1, 2]), typed_column([1, None]), typed_column([True, False])
-    (array([1, 2]), array([ 1., nan]), array([ True, False]))
-    >>> typed_column([{"a": 1}, None])
-    array(['{"a": 1}', None], dtype=object)
     """
     kinds = {type(value) for value in values}
     if kinds == {bool}:
@@ -256,6 +246,12 @@ def number(text: str) -> Any:
         except ValueError:
             continue
     return text
+
+
+def runs(ends: IntArray, size: int) -> Iterator[tuple[int, int]]:
+    """Cut items that end at these places into ranges of about `size` each, one item at least."""
+    cuts = np.flatnonzero(np.diff(ends // size)) + 1
+    return pairwise([0, *cuts.tolist(), len(ends)])
 
 
 def scalar_y(y: Any, kind: str) -> Any:

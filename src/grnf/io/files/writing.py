@@ -122,9 +122,9 @@ def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
         return fitting
 
     node_columns, edge_columns = carried(graph.node_columns), carried(graph.edge_columns, "weight")
-    _refuse(f"columns {lost}" if lost else None, entry, lossy)
-    _refuse("a target y" if graph.y is not None and "y" not in kept else None, entry, lossy)
-    _refuse("directed edges" if graph.directed and "directed" not in kept else None, entry, lossy)
+    losses = [f"columns {lost}"] if lost else []
+    losses += ["a target y"] if graph.y is not None and "y" not in kept else []
+    losses += ["directed edges"] if graph.directed and "directed" not in kept else []
     fitting = checked_raw(
         graph.n_nodes,
         graph.edges,
@@ -134,18 +134,14 @@ def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
         graph.graph_id,
         graph.y if "y" in kept else None,
     )
-    if entry.changes is not None and not lossy:
-        changed = entry.changes(fitting)
-        _refuse(f"{changed}, which would come back changed," if changed else None, entry, lossy)
-    return fitting
-
-
-def _refuse(loss: str | None, entry: Format, lossy: bool) -> None:
-    if loss is not None and not lossy:
+    if entry.changes is not None and not lossy and not losses and (changed := entry.changes(fitting)):
+        losses.append(f"{', '.join(changed)}, which would come back changed,")
+    if losses and not lossy:
         raise GraphError(
-            f"{loss} cannot be written as {entry.name}",
+            f"{' and '.join(losses)} cannot be written as {entry.name}",
             cure="Write Parquet, npz or JSON, or leave them out by lossy=True",
         )
+    return fitting
 
 
 def _array(values: Any) -> Any:
