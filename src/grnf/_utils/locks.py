@@ -37,19 +37,6 @@ class FolderLock:
 
     The file `lock` in it is locked, and says who holds it. The holder alone may remove that file and with it
     the folder: who gets the lock of a file that is no longer the one of that name begins again.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp()) / "z.npy.parts"
-    >>> with FolderLock(folder):
-    ...     FolderLock(folder)
-    Traceback (most recent call last):
-    ...
-    grnf._utils.locks.FolderInUseError: ...z.npy.parts is in use by another run, process ...
-    >>> FolderLock(folder).remove_folder()
-    >>> folder.exists()
-    False
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:

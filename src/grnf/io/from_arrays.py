@@ -88,12 +88,6 @@ def batch_from_matrices(matrices: Sequence[Any]) -> RawBatch:
     Entry 0 of a dense matrix means no edge. Every stored entry of a sparse matrix is an edge, also a stored
     0, and an entry stored twice represents the sum, as in scipy. A diagonal entry is a self-loop. A symmetric
     matrix is an undirected graph. If any entry is not 1, the entries are the edge column "weight".
-
-    Examples
-    --------
-    >>> raw = batch_from_matrices([[[0.0, 0.5], [0.5, 0.0]]])[0]
-    >>> raw, raw.edge_columns["weight"]
-    (RawGraph(n_nodes=2, n_edges=1, node_columns=[], edge_columns=['weight'], undirected), array([0.5]))
     """
     return merged_arcs(RawBatch.of([_arcs_of_matrix(matrix) for matrix in matrices]))
 

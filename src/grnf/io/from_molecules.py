@@ -29,12 +29,6 @@ def batch_from_smiles(smiles: Sequence[str], *, standardize: bool = False, stere
     """Read SMILES strings with RDKit. Invalid ones are bad graphs of the batch.
 
     Parameters are those of `batch_from_molecules`. The graph column "smiles" has the strings unchanged.
-
-    Examples
-    --------
-    >>> batch = batch_from_smiles(["CO", "C(", "c1ccccc1"])
-    >>> np.diff(batch.node_ptr), list(batch.bad)
-    (array([2, 0, 6]), [1])
     """
     mols: dict[int, Any] = {}
     bad: dict[int, str] = {}
@@ -137,13 +131,7 @@ def _standardizers() -> tuple[Any, Any]:
 
 
 def canonical_smiles(mol: Any) -> tuple[str, str, str]:
-    """Return the canonical SMILES of a molecule, without its stereochemistry, and also without isotopes.
-
-    Examples
-    --------
-    >>> canonical_smiles(molecule_of_smiles("[2H]C[C@H](N)O"))
-    ('[2H]C[C@H](N)O', '[2H]CC(N)O', 'CC(N)O')
-    """
+    """Return the canonical SMILES of a molecule, without its stereochemistry, and also without isotopes."""
     with quiet_rdkit() as chem:
         mol = _without_hydrogens(mol, isotopes=False)
         for atom in mol.GetAtoms():
@@ -249,11 +237,6 @@ def smiles_from_raw(graph: RawGraph) -> tuple[str, list[int]]:
 
     The graph must have the columns symbol of nodes and type of edges, as `batch_from_molecules` makes them.
     Charge and hydrogens are optional. Without hydrogens the usual valences decide.
-
-    Examples
-    --------
-    >>> smiles_from_raw(raw_from_smiles("OC=O"))
-    ('OC=O', [0, 1, 2])
     """
     mol = molecule_of_raw(graph)
     with quiet_rdkit() as chem, _valid_molecule():

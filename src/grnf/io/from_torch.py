@@ -53,11 +53,6 @@ def batch_from_dicts(graphs: Sequence[Mapping[str, Any]]) -> RawBatch:
     """Convert dictionaries of arrays with the names of PyTorch Geometric. `edge_index` is required.
 
     node_feat and edge_feat are other names of x and edge_attr.
-
-    Examples
-    --------
-    >>> batch_from_dicts([{"edge_index": [[0, 1], [1, 0]], "num_nodes": 3}])[0]
-    RawGraph(n_nodes=3, n_edges=1, node_columns=[], edge_columns=[], undirected)
     """
     stores = [{OTHER_NAMES.get(name, name): graph[name] for name in graph} for graph in graphs]
     for store in stores:
@@ -68,13 +63,7 @@ def batch_from_dicts(graphs: Sequence[Mapping[str, Any]]) -> RawBatch:
 
 
 def batch_from_tuples(graphs: Sequence[tuple[Any, ...]]) -> RawBatch:
-    """Convert (edge_index, x, edge_attr), the last two optional or None, arranged as in PyTorch Geometric.
-
-    Examples
-    --------
-    >>> batch_from_tuples([([[0, 1], [1, 0]], [[1.0], [2.0], [3.0]])])[0]
-    RawGraph(n_nodes=3, n_edges=1, node_columns=['x'], edge_columns=[], undirected)
-    """
+    """Convert (edge_index, x, edge_attr), the last two optional or None, arranged as in PyTorch Geometric."""
     for arrays in graphs:
         if not 1 <= len(arrays) <= 3:
             raise GraphError(f"a tuple must be (edge_index, x, edge_attr), got {len(arrays)} entries")

@@ -65,11 +65,6 @@ def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X
 
     With `on_error="raise"`, the first object that cannot be converted raises a `GraphError` with its index.
     Otherwise such objects are bad graphs of the batch. `caller` is the name of the argument, for messages.
-
-    Examples
-    --------
-    >>> to_batch([np.zeros((2, 2)), None, Graph(3, [(0, 1)])], on_error="skip")
-    RawBatch(3 graphs, 5 nodes, 1 edges, node_columns=[], edge_columns=[])
     """
     errors: dict[int, GraphError] = {}
     places: dict[Converter, list[int]] = {}
@@ -146,13 +141,7 @@ def to_raw(graph: Any) -> RawGraph:
 
 
 def iter_raw(graphs: Any, *, caller: str = "X") -> Iterator[RawGraph]:
-    """Convert a collection of graphs of any kinds, see `graph_objects`, one after the other.
-
-    Examples
-    --------
-    >>> [raw.n_nodes for raw in iter_raw([Graph(3, [(0, 1)]), np.zeros((2, 2))])]
-    [3, 2]
-    """
+    """Convert a collection of graphs of any kinds, see `graph_objects`, one after the other."""
     objects = iter(graph_objects(graphs, caller=caller))
     start = 0
     while chunk := list(islice(objects, CHUNK)):
@@ -169,11 +158,6 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
     A dataframe with the columns graph_id, source, target is a table of edges. With a table of nodes it is the
     pair (edges, nodes). A dataframe with a SMILES column is a table of molecules. The batches of a PyTorch
     Geometric DataLoader are taken apart.
-
-    Examples
-    --------
-    >>> len(graph_objects(np.zeros((5, 3, 3))))
-    5
     """
     if is_edge_table(graphs):
         return graphs_from_tables(graphs)
@@ -227,13 +211,7 @@ def _graphs_of_loader(loader: Any) -> Iterator[Any]:
 
 
 def listed_graphs(graphs: Any, *, caller: str = "X") -> Any:
-    """Return a collection as a list of graphs, or as the batch that it is. There must be some.
-
-    Examples
-    --------
-    >>> listed_graphs(iter(["CCO", "C"]))
-    ['CCO', 'C']
-    """
+    """Return a collection as a list of graphs, or as the batch that it is. There must be some."""
     objects = graph_objects(graphs, caller=caller)
     objects = objects if isinstance(objects, GraphBatch | RawBatch | list) else list(objects)
     if not len(objects):
@@ -256,14 +234,6 @@ def batch_from_networkx(graphs: Sequence[Any]) -> RawBatch:
 
     Every attribute of nodes and of edges becomes a column. It is missing for nodes and edges that lack it.
     Nodes are numbered in the order of ``graph.nodes``. A repeated edge is listed repeatedly.
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> graph = nx.DiGraph()
-    >>> graph.add_edge("b", "a", weight=2.0)
-    >>> batch_from_networkx([graph])[0]
-    RawGraph(n_nodes=2, n_edges=1, node_columns=[], edge_columns=['weight'], directed)
     """
     return _batch_of_rows(
         map(_rows_of_networkx, graphs),

@@ -57,11 +57,6 @@ def is_vector_file(output: str | os.PathLike[str]) -> bool:
     """Return whether an output is a single file: its name has a suffix, and it is not a folder.
 
     With the suffix of a vector file it is one, so a folder of that name is refused later.
-
-    Examples
-    --------
-    >>> is_vector_file("z.parquet"), is_vector_file("vectors"), is_vector_file("my.vectors/")
-    (True, False, False)
     """
     suffix = Path(output).suffix
     is_folder = Path(output).is_dir() and suffix.lower().removeprefix(".") not in VECTOR_FORMATS

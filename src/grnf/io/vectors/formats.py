@@ -71,13 +71,7 @@ class VectorFormat:
 
 
 def vector_format(path: str | os.PathLike[str]) -> str:
-    """Return the format that the suffix of a vector file names.
-
-    Examples
-    --------
-    >>> vector_format("mutag.parquet")
-    'parquet'
-    """
+    """Return the format that the suffix of a vector file names."""
     name = Path(path).suffix.lower().removeprefix(".")
     if name not in FORMATS:
         known = ", ".join(f".{known}" for known in FORMATS)
@@ -91,14 +85,6 @@ def write_csv(
     """Write rows as CSV to an open text file, such as standard output. A generator is fine here.
 
     The columns are by default those of the first block. With `header` a line with their names comes first.
-
-    Examples
-    --------
-    >>> import sys
-    >>> write_csv(sys.stdout, [VectorBlock(["a"], [None], np.array([[0.5, 1.0]]))])
-    graph_id,y,grnf0,grnf1
-    a,,0.5,1
-    1
     """
     table = csv.writer(file, lineterminator="\n")
     n_rows = 0

@@ -69,13 +69,7 @@ def is_shard_folder(path: str | os.PathLike[str]) -> bool:
 
 
 def side_file(path: str | os.PathLike[str]) -> Path:
-    """Return where the settings of an embedding are: its name with .json added, or the manifest of a folder.
-
-    Examples
-    --------
-    >>> side_file("mutag.npy").name
-    'mutag.npy.json'
-    """
+    """Return the file of the settings of an embedding: its name with .json added, or the manifest."""
     path = Path(path)
     return path / MANIFEST if is_shard_folder(path) else path.with_name(path.name + ".json")
 
@@ -108,15 +102,6 @@ def write_vectors(
     the blocks. CSV has the columns graph_id, y, those of the blocks, grnf0, grnf1, and so on. npy has the
     vectors only. Columns of numbers are int64 or float64 in Parquet and npz, all others are text. Missing
     values are null in Parquet, empty in CSV, NaN or empty in npz.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "z.npz"
-    >>> write_vectors(path, [VectorBlock(["a", "b"], [0, 1], np.eye(2))])
-    2
-    >>> np.load(path)["graph_id"].tolist()
-    ['a', 'b']
     """
     with ShardWriter(path, single=True, format=format) as writer:
         writer.begin({}, dict, force=True)
@@ -145,20 +130,6 @@ class ShardWriter:
         Shards that were finished but cannot be used, and why.
     settings : dict or None
         The settings of an output of this very run that is finished already. There is nothing left to do.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> output = Path(tempfile.mkdtemp()) / "z.npy"
-    >>> with ShardWriter(output, single=True) as writer:
-    ...     _ = writer.begin({"seed": 0}, dict)
-    ...     writer.write(0, VectorBlock(["a"], [None], np.zeros((1, 2))), bad=[])
-    >>> with ShardWriter(output, single=True) as writer:
-    ...     _ = writer.begin({"seed": 0}, dict, resume=True)
-    ...     writer.write(1, VectorBlock(["b"], [None], np.ones((1, 2))), bad=[])
-    ...     writer.finish({"run": {"seed": 0}})
-    >>> np.load(output).tolist()
-    [[0.0, 0.0], [1.0, 1.0]]
     """
 
     def __init__(self, output: str | os.PathLike[str], *, single: bool, format: str | None = None) -> None:
@@ -503,13 +474,7 @@ def _changes(
 
 
 def differences(before: Any, now: Any, name: str = "") -> Iterator[str]:
-    """Yield the values in which two nested dicts differ.
-
-    Examples
-    --------
-    >>> list(differences({"settings": {"seed": 0}}, {"settings": {"seed": 1}}))
-    ['settings.seed was 0, now 1']
-    """
+    """Yield the values in which two nested dicts differ."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
             yield from differences(before.get(key), now.get(key), f"{name}.{key}" if name else key)
