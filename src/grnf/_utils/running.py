@@ -6,9 +6,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from threading import Lock, Thread
 from typing import Any
 
 from joblib import effective_n_jobs, parallel_config
@@ -37,8 +37,15 @@ def run(tasks: Sequence[Callable[[], None]], workers: int) -> None:
         if workers == 1 or len(tasks) < 2:
             for task in tasks:
                 task()
-        else:
-            _run_threads(tasks, workers)
+            return
+        with ThreadPoolExecutor(min(workers, len(tasks))) as pool:
+            futures = [pool.submit(task) for task in tasks]
+            try:
+                for future in as_completed(futures):
+                    future.result()
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
 
 
 def blas_threads(most: int) -> AbstractContextManager[Any]:
@@ -50,39 +57,6 @@ def blas_threads(most: int) -> AbstractContextManager[Any]:
 def _blas() -> ThreadpoolController:
     """Return the switch of BLAS. Looking for the libraries takes a while, so it is done once."""
     return ThreadpoolController()
-
-
-def _run_threads(tasks: Sequence[Callable[[], None]], workers: int) -> None:
-    """Let the caller work with the threads: one less to start, and it is the caller that Ctrl-C reaches."""
-    remaining, lock = iter(tasks), Lock()
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            while not errors:
-                with lock:
-                    task = next(remaining, None)
-                if task is None:
-                    return
-                task()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [Thread(target=work) for _ in range(min(workers, len(tasks)) - 1)]
-    try:
-        for thread in threads:
-            thread.start()
-        work()
-        for thread in threads:
-            thread.join()
-    except BaseException as error:  # an interrupt between tasks: no thread is to begin another one
-        errors.append(error)
-    finally:
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join()
-    if errors:
-        raise errors[0]
 
 
 PATIENCE = 3.0

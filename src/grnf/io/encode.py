@@ -19,7 +19,7 @@ from grnf._utils.rules import OneOf, checked
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import ChannelKeys, Codes, Graph, GraphBatch, category_key, number_keys
 from grnf.graphs.channels import Item
-from grnf.io.raw import RawBatch, RawColumn, RawGraph, failures
+from grnf.io.raw import RawBatch, RawColumn, RawGraph, without_failures
 from grnf.typing import BoolArray, FloatArray, HandleMissing, HandleUnknown, IntArray, Keys
 
 __all__ = ["HANDLE_MISSING", "HANDLE_UNKNOWN", "AttributeEncoder", "Schema", "SchemaColumn"]
@@ -213,13 +213,9 @@ class AttributeEncoder:
         def encoded(rows: Sequence[int]) -> GraphBatch:
             return self._encoded(graphs if len(rows) == len(graphs) else graphs.take(rows))
 
-        try:
-            batch = encoded(rows)
-        except GraphError:
-            bad |= {row: error.explanation for row, error in failures(rows, encoded)}
-            rows = [row for row in rows if row not in bad]
-            batch = encoded(rows)
-        return batch, rows, sorted(bad.items())
+        batch, good, errors = without_failures(rows, encoded)
+        bad |= {row: error.explanation for row, error in errors.items()}
+        return batch, list(good), sorted(bad.items())
 
     def warn_of_unused(self, graphs: RawBatch) -> None:
         """Warn once about columns of graphs that were not there in `fit`."""

@@ -29,9 +29,9 @@ from grnf.io.raw import (
     RawGraph,
     as_column,
     column_of_values,
-    failures,
     joined,
     raw_from_graph,
+    without_failures,
 )
 from grnf.typing import IntArray
 
@@ -68,30 +68,17 @@ def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X
     """
     errors: dict[int, GraphError] = {}
     places: dict[Converter, list[int]] = {}
-    kinds = set(map(type, graphs))
-    only = _converter_of_class(kinds.pop()) if len(kinds) == 1 else None
-    if only is not None and only is not batch_from_tuples:
-        places[only] = list(range(len(graphs)))
-    else:
-        for place, graph in enumerate(graphs):
-            places.setdefault(_converter(graph), []).append(place)
+    for place, graph in enumerate(graphs):
+        places.setdefault(_converter(graph), []).append(place)
     parts = []
     for convert, own in places.items():
 
         def attempt(rows: Sequence[int], convert: Converter = convert) -> RawBatch:
-            return _converted(convert, [graphs[row] for row in rows])
+            return _converted(convert, [graphs[row] for row in rows]) if rows else RawBatch.empty()
 
-        try:
-            batch = attempt(own)
-        except GraphError:
-            failed = dict(islice(failures(own, attempt), 1 if on_error == "raise" else None))
-            if not failed:  # the graphs fail only together
-                raise
-            errors |= failed
-            own = [place for place in own if place not in errors]
-            batch = RawBatch.empty() if on_error == "raise" or not own else attempt(own)
-        errors |= {own[row]: GraphError(reason) for row, reason in batch.bad.items()}
-        parts.append((own, batch))
+        batch, good, failed = without_failures(own, attempt, first_only=on_error == "raise")
+        errors |= failed | {good[row]: GraphError(reason) for row, reason in batch.bad.items()}
+        parts.append((good, batch))
     if errors and on_error == "raise":
         index = min(errors)
         raise errors[index].located(index=index, where=caller) from errors[index].__cause__

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
-from typing import Any
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,11 @@ from grnf.typing import BoolArray, IntArray
 
 __all__ = [
     "ABSENT", "BadGraph", "Cell", "Columns", "RawBatch", "RawColumn", "RawGraph", "as_column", "checked_raw",
-    "column_of_arrays", "column_of_values", "columns_of_graphs", "concatenated", "failures", "is_missing",
-    "joined", "raw_from_graph", "sized", "together",
+    "column_of_arrays", "column_of_values", "columns_of_graphs", "concatenated", "is_missing", "joined",
+    "raw_from_graph", "sized", "together", "without_failures",
 ]  # fmt: skip
 
+T = TypeVar("T")
 Columns = Mapping[str, Any]
 
 NUMBERS = {int, float, bool}
@@ -348,7 +349,24 @@ class RawBatch:
         )
 
 
-def failures(rows: Any, attempt: Callable[[Any], Any]) -> Iterator[tuple[int, GraphError]]:
+def without_failures(
+    rows: Sequence[int], attempt: Callable[[Sequence[int]], T], *, first_only: bool = False
+) -> tuple[T, Sequence[int], dict[int, GraphError]]:
+    """Return what `attempt` returns for the rows that raise no `GraphError`, these rows, and the errors.
+
+    With `first_only`, the first error is the only one, and no rows are left.
+    """
+    try:
+        return attempt(rows), rows, {}
+    except GraphError:
+        errors = dict(islice(_failures(rows, attempt), 1 if first_only else None))
+        if not errors:  # they fail only together
+            raise
+    good = [] if first_only else [row for row in rows if row not in errors]
+    return attempt(good), good, errors
+
+
+def _failures(rows: Sequence[int], attempt: Callable[[Any], Any]) -> Iterator[tuple[int, GraphError]]:
     """Find the graphs for which `attempt` raises a `GraphError`, by halving the rows that fail."""
     try:
         attempt(rows)
@@ -357,8 +375,8 @@ def failures(rows: Any, attempt: Callable[[Any], Any]) -> Iterator[tuple[int, Gr
             yield rows[0], error
             return
         middle = len(rows) // 2
-        for half in (rows[:middle], rows[middle:]):
-            yield from failures(half, attempt)
+        yield from _failures(rows[:middle], attempt)
+        yield from _failures(rows[middle:], attempt)
 
 
 def sized(blocks: Iterable[RawBatch | list[Any]], size: int) -> Iterator[RawBatch | list[Any]]:

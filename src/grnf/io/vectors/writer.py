@@ -22,7 +22,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ from grnf._utils.locks import LOCK, FolderInUseError, FolderLock
 from grnf.errors import GraphError
 from grnf.io.raw import Cell
 from grnf.io.vectors.blocks import Layout, VectorBlock, plain
-from grnf.io.vectors.formats import FORMATS, ShardedFile, parquet_vectors, vector_format
+from grnf.io.vectors.formats import FORMATS, parquet_vectors, vector_format
 
 __all__ = [
     "FORMAT", "MANIFEST", "PLAN", "VERSION", "ShardWriter", "checksum", "is_shard_folder", "shard_file",
@@ -151,9 +150,7 @@ class ShardWriter:
     def __enter__(self) -> ShardWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def begin(
@@ -396,7 +393,7 @@ class ShardWriter:
             os.truncate(file, ends[-1])
             if self.format is FORMATS["parquet"] and any(own.columns != layout.columns for own in layouts):
                 file, ends = self._rewritten(layout)
-            self.format.finish(ShardedFile(file, ends, self, layout))
+            self.format.finish(file, ends, self, layout)
             sync(file)
             if settings is not None:
                 write_json(side_file(self.output), settings)
