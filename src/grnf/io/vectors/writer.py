@@ -169,77 +169,63 @@ class ShardWriter:
         `force` an output, or a run that is not resumed, is replaced.
         """
         run = json.loads(json.dumps(run, default=plain))
-        before = self._plan(force)
+        before = unsealed(self.work / PLAN)
+        if before is None and (self.work / PLAN).exists() and not force:
+            raise FileExistsError(
+                f"{self.work / PLAN} is damaged, and the finished shards are of no use without it: start "
+                "over with --force"
+            )
+        finished = self._finished(run) if resume else None
         numbers = sorted(int(file.stem) for file in self.work.glob("[0-9]*.json"))
         moved = self.single and not self.file.exists()  # the run was killed after it had made the output
-        if before is not None and numbers and not (resume and moved and self._is_finished(run)):
+        if before is not None and numbers and not (finished and moved):
             if not resume and not force:
                 raise FileExistsError(
                     f"{self.work} holds {len(numbers)} finished shards of an interrupted run: resume it "
                     "(--resume), or start over (--force)"
                 )
-            changes = ""
             if resume:
                 self._load(numbers)
                 changes = _changes(before["run"], run, self.records.values())
                 if not changes:
-                    return self._written_plan({**before, "run": run}, before)
-            if not force:
-                raise FileExistsError(
-                    f"{self.work} is of another run and cannot be resumed: {changes}. Repeat that run, or "
-                    "start over with --force"
-                )
-            self.records, self.damaged = {}, {}
-        if resume and self._is_finished(run):
-            if self.single:
-                self._begun = True
-                return {}
-        else:
+                    return self._remembered({**before, "run": run})
+                if not force:
+                    raise FileExistsError(
+                        f"{self.work} is of another run and cannot be resumed: {changes}. Repeat that run, "
+                        "or start over with --force"
+                    )
+                self.records, self.damaged = {}, {}
+        if not finished:
             self._check_output(run, resume, force, known=before is not None)
-        return self._new(run, plan)
-
-    def _new(self, run: Mapping[str, Any], make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-        """Start a run. The shards of a finished folder that is resumed count as finished."""
-        finished = self.settings if not self.single else None
+        elif self.single:
+            self._begun, self.settings = True, finished
+            return {}
         self._clear()
         self._begun = True
-        if finished is None and not self.single:
-            (self.output / MANIFEST).unlink(missing_ok=True)
-            self._remove_shards()
-        plan = self._written_plan({"run": run, **make()})
-        if finished is not None:
+        if finished:  # a folder, whose shards count as finished
+            made = self._remembered({"run": run, **plan()})
             for record in finished["shards"]:
                 self.note(record)
             self._load([record["shard"] for record in finished["shards"]])
-        self.settings = None
+            return made
+        if not self.single:
+            (self.output / MANIFEST).unlink(missing_ok=True)
+            self._remove_shards()
+        return self._remembered({"run": run, **plan()})
+
+    def _remembered(self, plan: dict[str, Any]) -> dict[str, Any]:
+        with atomic_write(self.work / PLAN) as file:
+            file.write(sealed(plan))
         return plan
 
-    def _written_plan(self, plan: dict[str, Any], before: dict[str, Any] | None = None) -> dict[str, Any]:
-        if plan != before:
-            with atomic_write(self.work / PLAN) as file:
-                file.write(sealed(plan))
-        return plan
-
-    def _plan(self, force: bool) -> dict[str, Any] | None:
-        plan: dict[str, Any] | None = unsealed(self.work / PLAN)
-        if plan is None and (self.work / PLAN).exists() and not force:
-            raise FileExistsError(
-                f"{self.work / PLAN} is damaged, and the finished shards are of no use without it: start "
-                "over with --force"
-            )
-        return plan
-
-    def _is_finished(self, run: Mapping[str, Any]) -> bool:
-        """Whether the output is a finished one of this very run. If so, keep its settings."""
+    def _finished(self, run: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the settings of an output that is a finished one of this very run, or None."""
         made = self._read_settings()
         if made is None or "run" not in made:
-            return False
+            return None
         ignored = ["block_size"] if self.single else []
         bad = made["bad"] if self.single else [bad for record in made["shards"] for bad in record["bad"]]
-        if _changes(made["run"], run, [{"bad": bad}], ignored):
-            return False
-        self.settings = made
-        return True
+        return None if _changes(made["run"], run, [{"bad": bad}], ignored) else made
 
     def _read_settings(self) -> dict[str, Any] | None:
         path = side_file(self.output) if self.single else self.output / MANIFEST
