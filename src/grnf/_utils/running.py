@@ -1,22 +1,26 @@
-"""Long work: tasks that share threads, and a progress bar."""
+"""Long work: tasks that share threads or processes, and a progress bar."""
 
 from __future__ import annotations
 
+import collections
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
-from joblib import effective_n_jobs, parallel_config
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from threadpoolctl import ThreadpoolController
 
 from grnf._utils.rules import Int, OneOf, checked
 
-__all__ = ["blas_threads", "n_workers", "no_progress", "progress", "run"]
+__all__ = ["blas_threads", "in_processes", "n_workers", "no_progress", "progress", "run"]
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 
 def n_workers(n_jobs: Any) -> int:
@@ -57,6 +61,41 @@ def blas_threads(most: int) -> AbstractContextManager[Any]:
 def _blas() -> ThreadpoolController:
     """Return the switch of BLAS. Looking for the libraries takes a while, so it is done once."""
     return ThreadpoolController()
+
+
+def in_processes(
+    work: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None = None
+) -> Iterator[Result]:
+    """Return the results of tasks one by one, in order. A few are under way at a time: memory stays bounded.
+
+    `work` is a function of a module, which other processes can import. None or 1 is this process.
+    """
+    n_jobs = checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
+    if effective_n_jobs(n_jobs) == 1:
+        return map(work, tasks)
+    return _shared(work, tasks, n_jobs)
+
+
+def _shared(work: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None) -> Iterator[Result]:
+    active = True
+
+    def calls() -> Iterator[object]:
+        for task in tasks:
+            if not active:  # joblib asks for the next task in a thread of its own
+                return
+            yield delayed(work)(task)
+
+    results: Iterator[Result] = Parallel(n_jobs=n_jobs, backend="loky", return_as="generator")(calls())
+    try:
+        for result in results:  # noqa: UP028 "yield from" would close joblib's generator first
+            yield result
+    except GeneratorExit:
+        # A reader who has seen enough leaves a few tasks under way. Waiting for them is quicker than killing
+        # the processes, which the next reader takes over. joblib warns of results that nobody asks for.
+        active = False
+        with suppress(RuntimeError):  # the processes may have been stopped
+            collections.deque(results, maxlen=0)
+        raise
 
 
 PATIENCE = 3.0

@@ -18,10 +18,9 @@ import numpy as np
 from grnf._utils.arrays import offsets
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch
-from grnf.io.from_arrays import batch_from_matrices
+from grnf.io.from_arrays import batch_from_dicts, batch_from_matrices, batch_from_pyg, batch_from_tuples
 from grnf.io.from_molecules import batch_from_molecules, batch_from_smiles
 from grnf.io.from_tables import batch_from_frames, column_names, graphs_from_tables, molecules_from_table
-from grnf.io.from_torch import batch_from_dicts, batch_from_pyg, batch_from_tuples
 from grnf.io.raw import (
     BadGraph,
     RawBatch,

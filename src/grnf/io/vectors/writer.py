@@ -254,23 +254,19 @@ class ShardWriter:
     def _load(self, numbers: list[int]) -> None:
         """Find out which shards are as they were written."""
         for number in range(max(numbers) + 1) if self.single else numbers:
-            reason = self._load_record(number)
-            if reason is not None:
-                self.damaged[number] = reason
-
-    def _load_record(self, number: int) -> str | None:
-        """Take over the record of a shard, or return what is wrong with it."""
-        path = self.work / f"{number:06d}.json"
-        record = unsealed(path)
-        if record is None:
-            return f"{path.name} {'is not as it was written' if path.exists() else 'is missing'}"
-        file = self.file if self.single else self.output / record["file"]
-        start, size = (record["at"], record["bytes"]) if self.single else (0, None)
-        if not file.exists() or checksum(file, start, size) != (record["bytes"], record["sha256"]):
-            return f"its part of {file.name} is not as it was written"
-        record.pop("notes", None)
-        self.records[number] = record
-        return None
+            path = self.work / f"{number:06d}.json"
+            record = unsealed(path)
+            if record is None:
+                how = "is not as it was written" if path.exists() else "is missing"
+                self.damaged[number] = f"{path.name} {how}"
+                continue
+            file = self.file if self.single else self.output / record["file"]
+            part = (record["at"], record["bytes"]) if self.single else (0, None)
+            if file.exists() and checksum(file, *part) == (record["bytes"], record["sha256"]):
+                record.pop("notes", None)
+                self.records[number] = record
+            else:
+                self.damaged[number] = f"its part of {file.name} is not as it was written"
 
     def gaps(self) -> Iterator[tuple[int, int | None]]:
         """Yield ranges of missing shards of a single file as (first, end). The end of the last is None."""
