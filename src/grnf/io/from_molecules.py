@@ -189,20 +189,15 @@ def raw_from_smiles(smiles: str) -> RawGraph:
 
 def molecule_of_smiles(smiles: str) -> Any:
     """Read a SMILES string with RDKit, or raise a `GraphError` with the reason."""
+    if not smiles.strip():
+        raise GraphError("an empty string is not a molecule")
+    mol = None
     with quiet_rdkit(smiles) as chem:
-        if not smiles.strip():
-            raise GraphError("an empty string is not a molecule")
-        mol = _parsed(chem, smiles)
+        with suppress(RuntimeError, ValueError):  # thrown by the C++ code of RDKit
+            mol = None if "\0" in smiles else chem.MolFromSmiles(smiles)  # RDKit 2024.9 stops there
         if mol is None:
             raise GraphError(f"{_shown(smiles)} is not a valid SMILES string: {_problem(chem, smiles)}")
     return mol
-
-
-def _parsed(chem: Any, smiles: str) -> Any:
-    try:
-        return None if "\0" in smiles else chem.MolFromSmiles(smiles)  # RDKit 2024.9 stops there
-    except (RuntimeError, ValueError):  # thrown by the C++ code of RDKit
-        return None
 
 
 def smiles_of_mol_block(block: str) -> str:
@@ -254,10 +249,33 @@ def molecule_of_raw(graph: RawGraph) -> Any:
         raise GraphError(
             "not a molecule: an edge column 'type' with SINGLE, DOUBLE, AROMATIC, ... is missing"
         )
+    columns = {name: np.asarray(values).tolist() for name, values in graph.node_columns.items()}
+    types = np.asarray(graph.edge_columns.get("type", [])).tolist()
     with quiet_rdkit() as chem, _valid_molecule():
         mol = chem.RWMol()
-        _add_atoms(chem, mol, graph)
-        _add_bonds(chem, mol, graph)
+        for node, symbol in enumerate(columns["symbol"]):
+            try:
+                atom = chem.Atom(symbol if isinstance(symbol, str) else "")
+            except RuntimeError:
+                raise GraphError(
+                    f"not a molecule: node {node} has the symbol {symbol!r:.40}, not an element"
+                ) from None
+            if "charge" in columns:
+                atom.SetFormalCharge(_whole(columns["charge"][node], "charge", node))
+            if "hydrogens" in columns:
+                atom.SetNumExplicitHs(_whole(columns["hydrogens"][node], "hydrogens", node))
+                atom.SetNoImplicit(True)
+            mol.AddAtom(atom)
+        for row, (ends, kind) in enumerate(zip(graph.edges.tolist(), types, strict=True)):
+            if kind not in chem.BondType.names:
+                raise GraphError(
+                    f"not a molecule: edge {row} has the type {kind!r:.40}, not SINGLE, DOUBLE, ..."
+                )
+            mol.AddBond(*ends, chem.BondType.names[kind])
+            if kind == "AROMATIC":
+                mol.GetBondBetweenAtoms(*ends).SetIsAromatic(True)
+                for end in ends:
+                    mol.GetAtomWithIdx(end).SetIsAromatic(True)
         chem.SanitizeMol(mol)
     return mol
 
@@ -270,37 +288,6 @@ def _valid_molecule() -> Iterator[None]:
     except (RuntimeError, ValueError, TypeError, OverflowError) as error:
         reason = " ".join(f"{error}".split())
         raise GraphError(f"not a valid molecule: {reason or type(error).__name__}") from None
-
-
-def _add_atoms(chem: Any, mol: Any, graph: RawGraph) -> None:
-    columns = {name: np.asarray(values).tolist() for name, values in graph.node_columns.items()}
-    for node, symbol in enumerate(columns["symbol"]):
-        if not isinstance(symbol, str):
-            raise GraphError(f"not a molecule: the symbol of node {node} is {symbol!r}")
-        try:
-            atom = chem.Atom(symbol)
-        except RuntimeError:
-            raise GraphError(
-                f"not a molecule: node {node} has the symbol {symbol!r:.40}, not an element"
-            ) from None
-        if "charge" in columns:
-            atom.SetFormalCharge(_whole(columns["charge"][node], "charge", node))
-        if "hydrogens" in columns:
-            atom.SetNumExplicitHs(_whole(columns["hydrogens"][node], "hydrogens", node))
-            atom.SetNoImplicit(True)
-        mol.AddAtom(atom)
-
-
-def _add_bonds(chem: Any, mol: Any, graph: RawGraph) -> None:
-    types = np.asarray(graph.edge_columns.get("type", [])).tolist()
-    for row, (ends, kind) in enumerate(zip(graph.edges.tolist(), types, strict=True)):
-        if kind not in chem.BondType.names:
-            raise GraphError(f"not a molecule: edge {row} has the type {kind!r:.40}, not SINGLE, DOUBLE, ...")
-        mol.AddBond(*ends, chem.BondType.names[kind])
-        if kind == "AROMATIC":
-            mol.GetBondBetweenAtoms(*ends).SetIsAromatic(True)
-            for end in ends:
-                mol.GetAtomWithIdx(end).SetIsAromatic(True)
 
 
 def _whole(value: Any, name: str, node: int) -> int:

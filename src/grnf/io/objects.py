@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import chain, islice
 from typing import Any
 
@@ -151,7 +152,8 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
         return graphs_from_tables(*graphs)
     if isinstance(graphs, (GraphBatch, RawBatch, list, tuple)):
         return graphs
-    roots = _roots(type(graphs))
+    kind: Any = type(graphs)
+    roots = _roots(kind)
     if isinstance(graphs, np.ndarray) or ("torch" in roots and hasattr(graphs, "is_floating_point")):
         if graphs.ndim == 3 or (graphs.ndim == 1 and getattr(graphs.dtype, "kind", "?") in "OUT"):
             return list(graphs)
@@ -164,7 +166,7 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
         return list(graphs.to_data_list())
     if "torch" in roots and hasattr(graphs, "batch_sampler"):
         return _graphs_of_loader(graphs)
-    if not isinstance(graphs, BadGraph) and _converter_of_class(type(graphs)) is not None:
+    if not isinstance(graphs, BadGraph) and _converter_of_class(kind) is not None:
         raise GraphError(f"{caller} must be a collection of graphs, got {_type_name(graphs)}: pass [graph]")
     if column_names(graphs) is not None:
         molecules = molecules_from_table(graphs)
@@ -395,16 +397,12 @@ BY_PACKAGE: dict[tuple[str, str], Converter] = {
     ("torch", "is_floating_point"): batch_from_matrices,
 }
 """Converters by the package of the class and a method that it must have."""
-_KNOWN: dict[type, Converter | None] = {}
-"""Converters of the classes that occurred before."""
 
 
 def _converter(graph: Any) -> Converter:
     """Return the converter of an object."""
-    kind = type(graph)
-    if kind not in _KNOWN:
-        _KNOWN[kind] = _converter_of_class(kind)
-    convert = _KNOWN[kind]
+    kind: Any = type(graph)
+    convert = _converter_of_class(kind)
     if convert is None or convert is batch_from_tuples:  # perhaps dataframes
         names = column_names(graph[0] if isinstance(graph, tuple) and len(graph) == 2 else graph)
         if names is not None and all((key in names) == (key != KEYS[0]) for key in KEYS):
@@ -412,7 +410,8 @@ def _converter(graph: Any) -> Converter:
     return convert or _batch_from_unknown
 
 
-def _converter_of_class(kind: type) -> Converter | None:
+@cache
+def _converter_of_class(kind: Any) -> Converter | None:
     if hasattr(kind, "__grnf_graph__"):
         return _batch_from_protocol
     for classes, convert in BY_CLASS.items():
