@@ -14,7 +14,7 @@ def install(folder, put=dict.__setitem__):
     (folder / "brec").mkdir(parents=True, exist_ok=True)
     for name in benchmarks.BREC:
         np.save(folder / "brec" / f"{name}.npy", np.array([line(graph) for graph in PAIRS]))
-        put(benchmarks.BREC, name, benchmarks.BrecFile(2, None))
+        put(benchmarks.BREC, name, (2, None))
 
 
 def line(graph):

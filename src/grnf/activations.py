@@ -106,13 +106,7 @@ ACTIVATIONS: dict[str, Activation] = {
 
 
 def get_activation(name: str | Activation) -> Activation:
-    """Return the activation of that name.
-
-    Examples
-    --------
-    >>> get_activation("ramp")([-1.0, 0.25, 7.0])
-    array([0.  , 0.25, 1.  ])
-    """
+    """Return the activation of that name."""
     if isinstance(name, Activation):
         return name
     try:

@@ -22,9 +22,9 @@ from sklearn.utils.validation import check_is_fitted
 from grnf._utils.rules import OneOf, checked
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch, check_graphs
-from grnf.io.encode import AttributeEncoder, warn_unused
+from grnf.io.encode import AttributeEncoder
 from grnf.io.objects import is_edge_table, iter_raw, listed_graphs, to_batch
-from grnf.io.raw import RawBatch, failures
+from grnf.io.raw import RawBatch, without_failures
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -85,13 +85,6 @@ class Collection:
         Number of the first graph, if the input is a part of a stream.
     on_error : "raise", "nan" or "skip"
         What `embed` does about graphs whose features cannot be computed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> collection = collect(np.zeros((3, 8)), ids=["a", "b", "c"])
-    >>> collection.ids, collection.vectors.shape, collection.errors
-    (['a', 'b', 'c'], (3, 8), [])
     """
 
     n_rows: int
@@ -168,13 +161,13 @@ class Collection:
                     raise error.located(index=row, where=self.title) from error.__cause__
         Z = np.full((self.n_rows, width), np.nan, dtype=dtype)
 
-        def fill(places: IntArray) -> None:
+        def fill(places: Sequence[int]) -> None:
             batch = self.batch.take(places)
             with _named_memory_errors(batch):
                 Z[self.rows[places]] = function(batch)
 
-        failed = failures(np.arange(len(self)), fill) if len(self) else ()
-        errors = [*self.errors, *((int(self.rows[place]), error.explanation) for place, error in failed)]
+        failed = without_failures(range(len(self)), fill)[2] if len(self) else {}
+        errors = [*self.errors, *((int(self.rows[at]), error.explanation) for at, error in failed.items())]
         rows = np.arange(self.n_rows)
         if self.on_error == "skip" and errors:
             rows = np.delete(rows, [row for row, _ in errors])
@@ -220,12 +213,6 @@ def fit_encode(
     """Fit an encoder on the good graphs of a collection, and encode them.
 
     The policies of the encoder are used. It is not fitted itself if the graphs need no encoding.
-
-    Examples
-    --------
-    >>> encoder, collection = fit_encode([Graph(2, [(0, 1)]), "not a graph"], AttributeEncoder(), "skip")
-    >>> collection.rows, collection.batch, [row for row, _ in collection.errors]
-    (array([0]), GraphBatch(1 graphs, 2 nodes, 1 edges, node_width=0, edge_width=0), [1])
     """
     given = _graphs(X, on_error, name)
     batch = _plain_batch(given, on_error)
@@ -297,12 +284,6 @@ def vectors_of(
     A transformer that is not fitted is cloned and fitted on X, and the result has it. A bad graph, or a
     vector that is not finite, is an error, or it is left out and reported. The other parameters are those of
     `collect`. With `keep_graphs` the result has the graphs as `RawGraph`.
-
-    Examples
-    --------
-    >>> collection = vectors_of([[1.0, 2.0], [3.0, float("nan")]], on_error="skip")
-    >>> collection.vectors, collection.errors
-    (array([[1., 2.]]), [(1, 'the vector holds NaN, infinity or a number beyond 1e+18')])
     """
     collection = collect(X, name=name, ids=ids, start=start)
     if not collection.has_vectors:
@@ -421,7 +402,7 @@ def _encoded(given: Collection, raws: RawBatch, encoder: AttributeEncoder, on_er
     batch, places, bad = encoder.encode_batch(raws)
     failed = {int(given.rows[place]): reason for place, reason in bad}
     _raise_first(given, failed, on_error)
-    warn_unused(encoder.unused_columns(raws))
+    encoder.warn_of_unused(raws)
     errors = sorted([*given.errors, *failed.items()])
     return replace(given, rows=given.rows[places], errors=errors, batch=batch, graphs=None)
 

@@ -15,8 +15,7 @@ import pytest
 from grnf import GRNF, Graph
 from grnf._utils import locks as module
 from grnf._utils.locks import FolderInUseError, FolderLock
-from grnf._utils.processes import in_processes
-from grnf._utils.running import n_workers
+from grnf._utils.running import in_processes, n_workers
 from grnf.errors import GrnfWarning
 
 

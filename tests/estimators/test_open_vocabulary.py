@@ -11,6 +11,7 @@ from grnf import GRNF, Graph
 from grnf.graphs import GraphBatch, category_key, number_keys
 from grnf.io import RawGraph
 from grnf.io.encode import AttributeEncoder
+from grnf.io.raw import RawBatch
 from grnf.law import Gaussian, ParameterLaw
 
 
@@ -81,7 +82,7 @@ def test_distances_have_the_law_of_one_hot_columns(graphs):
     """Open channels and unnamed one-hot matrices are two draws of one law: their estimates agree."""
     pair = graphs[2], graphs[4]
     encoder = AttributeEncoder().fit(graphs)
-    one_hot = [Graph(g.n_nodes, g.edges, g.node_attr, g.edge_attr) for g in encoder.transform(pair)]
+    one_hot = [Graph(g.n_nodes, g.edges, g.node_attr, g.edge_attr) for g in map(encoder.encode, pair)]
     estimates = [
         GRNF(20_000, random_state=seed, dtype="float64").fit(given).distance(*given)
         for seed, given in ((0, pair), (1, one_hot))
@@ -109,7 +110,8 @@ def test_a_proposal_with_another_law_of_coefficients_wants_a_closed_vocabulary(g
 
 
 def test_encoded_batches_keep_what_their_channels_are(graphs):
-    batch, rows, errors = AttributeEncoder(handle_unknown="open").fit(graphs).encode_batch(graphs)
+    raws = RawBatch.of(graphs)
+    batch, rows, errors = AttributeEncoder(handle_unknown="open").fit(raws).encode_batch(raws)
     assert rows == list(range(len(graphs)))
     assert errors == []
     grnf = GRNF(48, random_state=0, dtype="float64").fit(graphs)

@@ -1,6 +1,5 @@
 """Batches of columns: the same graphs as one by one, by every converter and reader that makes them."""
 
-import csv
 from itertools import chain
 
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from grnf import GRNF, GraphError
 from grnf.estimators import embed_stream, fit_stream
 from grnf.io import BadGraph, RawGraph, read_blocks, read_graphs, to_raw, write_graphs
-from grnf.io.from_molecules import raw_from_mol, raw_from_smiles
+from grnf.io.from_molecules import raw_from_smiles
 from grnf.io.objects import to_batch
 from grnf.io.raw import RawBatch
 from optional import require, to_igraph, to_networkx, to_pyg
@@ -130,7 +129,7 @@ def test_molecules():
     Chem = require("rdkit.Chem")
     mols = [Chem.MolFromSmiles(smiles) for smiles in SMILES]
     mols[0].SetProp("_Name", "ethanol")
-    assert_same(to_batch(mols), [raw_from_mol(mol) for mol in mols])
+    assert_same(to_batch(mols), [to_raw(mol) for mol in mols])
     block = to_batch([*SMILES[:3], "C(", *SMILES[3:], ""], on_error="skip")
     assert list(block.bad) == [3, len(SMILES) + 1]
     assert isinstance(list(block)[3], BadGraph)
@@ -143,25 +142,6 @@ def test_molecules():
     Z = grnf.fit(SMILES).embed(["CCO", "C(", "CCN"], on_error="nan").vectors
     assert np.isnan(Z).any(axis=1).tolist() == [False, True, False]
     np.testing.assert_allclose(Z[[0, 2]], grnf.transform(["CCO", "CCN"]), rtol=1e-5, atol=1e-7)
-
-
-@pytest.mark.slow
-def test_real_molecules_are_read_as_by_calls(shared):
-    require("rdkit")
-    from grnf.io.from_molecules import _can_decode
-
-    assert _can_decode()
-    for name in ("bbbp", "clintox", "esol", "freesolv"):
-        with open(shared / "data" / "molecules" / "molnet" / f"{name}.csv", newline="") as file:
-            rows = list(csv.DictReader(file))
-        smiles = [row[next(key for key in row if key.lower() == "smiles")] for row in rows]
-        block = to_batch(smiles, on_error="nan")
-        for place, text in enumerate(smiles):
-            if place in block.bad:
-                with pytest.raises(GraphError):
-                    raw_from_smiles(text)
-            else:
-                assert_same_graph(block[place], raw_from_smiles(text))
 
 
 @pytest.mark.parametrize("suffix", ["npz", "parquet"])

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from grnf import Graph, GraphError, GrnfWarning
+from grnf import Graph, GraphBatch, GraphError, GrnfWarning
 from grnf.io import RawGraph, to_raw
 from grnf.io.encode import AttributeEncoder
+from grnf.io.raw import RawBatch
 from random_graphs import graphs
 
 
@@ -74,7 +75,7 @@ def test_edges_are_put_in_ascending_order_with_their_attributes():
 
 @given(graphs())
 def test_a_graph_is_itself(graph):
-    encoder = AttributeEncoder.of_widths(graph.node_width, graph.edge_width)
+    encoder = AttributeEncoder.of_batch(GraphBatch.from_graphs([graph]))
     assert encoder.unnamed
     np.testing.assert_allclose(encoder.encode(to_raw(graph)).tensor(), graph.tensor(), rtol=1e-12, atol=1e-12)
     fitted = AttributeEncoder().fit([to_raw(graph)])
@@ -84,7 +85,7 @@ def test_a_graph_is_itself(graph):
 def test_gaps_in_every_graph():
     graphs = [raw({"x": np.array([1.0, np.nan, 2.0])}) for _ in range(3)]
     encoder = AttributeEncoder().fit(graphs)
-    batch, rows, errors = encoder.encode_batch(graphs)
+    batch, rows, errors = encoder.encode_batch(RawBatch.of(graphs))
     assert (len(batch), rows, [row for row, _ in errors]) == (0, [], [0, 1, 2])
     assert "the node column 'x' is missing for node 1" in errors[0][1]
 
@@ -147,9 +148,9 @@ def test_new_columns_are_not_used_and_named_once():
     with pytest.warns(
         GrnfWarning, match="not used: edge weight, node charge, node mass, node pos, node symbol"
     ) as said:
-        graphs_out = encoder.transform(more)
+        encoder.warn_of_unused(RawBatch.of(more))
     assert len(said) == 1
-    assert [graph.node_width for graph in graphs_out] == [0, 0]
+    assert [encoder.encode(graph).node_width for graph in more] == [0, 0]
 
 
 def test_columns_that_change_their_kind_are_refused():
@@ -167,8 +168,9 @@ def test_columns_that_change_their_kind_are_refused():
     ):
         with pytest.raises(GraphError, match=message):
             encoder.encode(raw({**ATOMS, name: values}))
-    with pytest.raises(GraphError, match="graph 1: the node column 'charge'"):
-        encoder.transform([raw(ATOMS), raw({**ATOMS, "charge": categories("a", "b", "c")})])
+    mixed = RawBatch.of([raw(ATOMS), raw({**ATOMS, "charge": categories("a", "b", "c")})])
+    ((row, reason),) = encoder.encode_batch(mixed)[2]
+    assert (row, "the node column 'charge'" in reason) == (1, True)
 
 
 @pytest.mark.parametrize(

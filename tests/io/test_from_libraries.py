@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grnf import Graph, GraphError
+from grnf import Graph, GraphBatch, GraphError
 from grnf.io import to_raw
 from grnf.io.encode import AttributeEncoder
 from optional import require, to_igraph, to_networkx, to_rustworkx
@@ -13,7 +13,7 @@ nx = require("networkx")
 
 
 def encoded(graph, like):
-    return AttributeEncoder.of_widths(like.node_width, like.edge_width).encode(to_raw(graph))
+    return AttributeEncoder.of_batch(GraphBatch.from_graphs([like])).encode(to_raw(graph))
 
 
 def ids(count):

@@ -13,8 +13,7 @@ import warnings
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any
+from typing import IO
 
 from grnf._utils.files import room_for, try_lock
 from grnf.errors import GrnfWarning
@@ -37,19 +36,6 @@ class FolderLock:
 
     The file `lock` in it is locked, and says who holds it. The holder alone may remove that file and with it
     the folder: who gets the lock of a file that is no longer the one of that name begins again.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp()) / "z.npy.parts"
-    >>> with FolderLock(folder):
-    ...     FolderLock(folder)
-    Traceback (most recent call last):
-    ...
-    grnf._utils.locks.FolderInUseError: ...z.npy.parts is in use by another run, process ...
-    >>> FolderLock(folder).remove_folder()
-    >>> folder.exists()
-    False
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -65,9 +51,7 @@ class FolderLock:
     def __enter__(self) -> FolderLock:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.release()
 
     def release(self) -> None:
@@ -166,26 +150,15 @@ class FolderLock:
             file.write(json.dumps(holder).encode() + b"\n")
 
     def _in_use(self) -> str:
-        holder = self._holder()
-        who = (
-            "another run"
-            if holder is None
-            else (
-                f"another run, process {holder['pid']} on {holder['host']} since {holder['started']} "
-                f"({holder['command']})"
-            )
-        )
-        return f"{self.folder} is in use by {who}: wait until it has ended, or write to another output"
-
-    def _holder(self) -> dict[str, Any] | None:
         """Return who holds the lock, which may take its holder a moment to write down."""
+        who = "another run"
         for _ in range(20):
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, KeyError, TypeError):
                 holder = json.loads(self.path.read_bytes())
-                if isinstance(holder, dict) and {"pid", "host", "started", "command"} <= holder.keys():
-                    return holder
+                who += ", process {pid} on {host} since {started} ({command})".format(**holder)
+                break
             time.sleep(0.01)
-        return None
+        return f"{self.folder} is in use by {who}: wait until it has ended, or write to another output"
 
 
 def _check_owner(path: Path, about: os.stat_result, start: bytes | None = None) -> None:

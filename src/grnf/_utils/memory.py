@@ -36,15 +36,7 @@ def _machine() -> int:
 
 
 def check_memory(size: int, what: str) -> None:
-    """Refuse what would take more bytes than a graph may take.
-
-    Examples
-    --------
-    >>> check_memory(10**15, "a graph of 10**13 nodes")
-    Traceback (most recent call last):
-        ...
-    grnf.errors.GraphError: a graph of 10**13 nodes would take about 1000000.0 GB of memory. Pass ...
-    """
+    """Refuse what would take more bytes than a graph may take."""
     given = _limit.get()
     limit = int(SHARE * _machine()) if given is None else given
     if size > limit:

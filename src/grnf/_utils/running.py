@@ -1,22 +1,26 @@
-"""Long work: tasks that share threads, and a progress bar."""
+"""Long work: tasks that share threads or processes, and a progress bar."""
 
 from __future__ import annotations
 
+import collections
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
-from threading import Lock, Thread
-from typing import Any
+from typing import Any, TypeVar
 
-from joblib import effective_n_jobs, parallel_config
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from threadpoolctl import ThreadpoolController
 
 from grnf._utils.rules import Int, OneOf, checked
 
-__all__ = ["blas_threads", "n_workers", "no_progress", "progress", "run"]
+__all__ = ["blas_threads", "in_processes", "n_workers", "no_progress", "progress", "run"]
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 
 def n_workers(n_jobs: Any) -> int:
@@ -37,8 +41,15 @@ def run(tasks: Sequence[Callable[[], None]], workers: int) -> None:
         if workers == 1 or len(tasks) < 2:
             for task in tasks:
                 task()
-        else:
-            _run_threads(tasks, workers)
+            return
+        with ThreadPoolExecutor(min(workers, len(tasks))) as pool:
+            futures = [pool.submit(task) for task in tasks]
+            try:
+                for future in as_completed(futures):
+                    future.result()
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
 
 
 def blas_threads(most: int) -> AbstractContextManager[Any]:
@@ -52,37 +63,39 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _run_threads(tasks: Sequence[Callable[[], None]], workers: int) -> None:
-    """Let the caller work with the threads: one less to start, and it is the caller that Ctrl-C reaches."""
-    remaining, lock = iter(tasks), Lock()
-    errors: list[BaseException] = []
+def in_processes(
+    work: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None = None
+) -> Iterator[Result]:
+    """Return the results of tasks one by one, in order. A few are under way at a time: memory stays bounded.
 
-    def work() -> None:
-        try:
-            while not errors:
-                with lock:
-                    task = next(remaining, None)
-                if task is None:
-                    return
-                task()
-        except BaseException as error:
-            errors.append(error)
+    `work` is a function of a module, which other processes can import. None or 1 is this process.
+    """
+    n_jobs = checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
+    if effective_n_jobs(n_jobs) == 1:
+        return map(work, tasks)
+    return _shared(work, tasks, n_jobs)
 
-    threads = [Thread(target=work) for _ in range(min(workers, len(tasks)) - 1)]
+
+def _shared(work: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None) -> Iterator[Result]:
+    active = True
+
+    def calls() -> Iterator[object]:
+        for task in tasks:
+            if not active:  # joblib asks for the next task in a thread of its own
+                return
+            yield delayed(work)(task)
+
+    results: Iterator[Result] = Parallel(n_jobs=n_jobs, backend="loky", return_as="generator")(calls())
     try:
-        for thread in threads:
-            thread.start()
-        work()
-        for thread in threads:
-            thread.join()
-    except BaseException as error:  # an interrupt between tasks: no thread is to begin another one
-        errors.append(error)
-    finally:
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join()
-    if errors:
-        raise errors[0]
+        for result in results:  # noqa: UP028 "yield from" would close joblib's generator first
+            yield result
+    except GeneratorExit:
+        # A reader who has seen enough leaves a few tasks under way. Waiting for them is quicker than killing
+        # the processes, which the next reader takes over. joblib warns of results that nobody asks for.
+        active = False
+        with suppress(RuntimeError):  # the processes may have been stopped
+            collections.deque(results, maxlen=0)
+        raise
 
 
 PATIENCE = 3.0

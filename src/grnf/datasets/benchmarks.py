@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -85,23 +85,16 @@ FOLDS = {
 """Kind of folds -> dataset -> SHA-256 of the folds as compact JSON."""
 
 
-class BrecFile(NamedTuple):
-    """Number of pairs of a category, and the SHA-256 of its file (None: any)."""
-
-    pairs: int
-    checksum: str | None
-
-
-BREC = {
-    "basic": BrecFile(60, "adef7f761b803026b515d94172399f5db72fe73859b0e489a1edfaa5874aeec2"),
-    "regular": BrecFile(50, "e9e85ff2003f50676e2a2ac7ef70b8ad919598c3042aaf8f5f6f43184bfdc663"),
-    "str": BrecFile(50, "6de58d99b80b7ace4529d17cf8fe3d000b496b3c2a7ab7f59fe3f28f61746d6f"),
-    "extension": BrecFile(100, "9b76b59842f997a502a83724daba033d793c5fbc9c2aa758834beb78d2309d4a"),
-    "4vtx": BrecFile(20, "a9e593c485f3fa08d3db967d7c545a4f5cf7f417f016c9a77a5c1cc646786cea"),
-    "dr": BrecFile(20, "11b861e1439ddee4c58fa04b523e874c25fdbb4ba867f3ac9104711cb3739d89"),
-    "cfi": BrecFile(100, "e8d56d7c0a22768da8dfdcaae800bc8dc815fb10b1bf1b52dc7893ed68c4e92f"),
+BREC: dict[str, tuple[int, str | None]] = {
+    "basic": (60, "adef7f761b803026b515d94172399f5db72fe73859b0e489a1edfaa5874aeec2"),
+    "regular": (50, "e9e85ff2003f50676e2a2ac7ef70b8ad919598c3042aaf8f5f6f43184bfdc663"),
+    "str": (50, "6de58d99b80b7ace4529d17cf8fe3d000b496b3c2a7ab7f59fe3f28f61746d6f"),
+    "extension": (100, "9b76b59842f997a502a83724daba033d793c5fbc9c2aa758834beb78d2309d4a"),
+    "4vtx": (20, "a9e593c485f3fa08d3db967d7c545a4f5cf7f417f016c9a77a5c1cc646786cea"),
+    "dr": (20, "11b861e1439ddee4c58fa04b523e874c25fdbb4ba867f3ac9104711cb3739d89"),
+    "cfi": (100, "e8d56d7c0a22768da8dfdcaae800bc8dc815fb10b1bf1b52dc7893ed68c4e92f"),
 }
-"""Files of BREC by category."""
+"""Category of BREC -> number of pairs, SHA-256 of the file (None: any)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,9 +291,9 @@ def load_brec(*, data: str | os.PathLike[str] | None = None) -> dict[str, list[t
     100
     """
     pairs = {}
-    for name, known in BREC.items():
+    for name, (n_pairs, known) in BREC.items():
 
-        def check(path: Path, pinned: str | None = known.checksum) -> None:
+        def check(path: Path, pinned: str | None = known) -> None:
             if pinned not in (None, hashlib.sha256(path.read_bytes()).hexdigest()):
                 raise GraphError(
                     f"{path} is not a file of BREC (another SHA-256)", cure="Delete it to download it again"
@@ -310,8 +303,8 @@ def load_brec(*, data: str | os.PathLike[str] | None = None) -> dict[str, list[t
         check(path)
         raw: Any = read_graphs(path)
         graphs = [Graph(graph.n_nodes, graph.edges) for graph in raw]
-        if len(graphs) != 2 * known.pairs:
-            raise GraphError(f"{path} must have {known.pairs} pairs of graphs, got {len(graphs)} graphs")
+        if len(graphs) != 2 * n_pairs:
+            raise GraphError(f"{path} must have {n_pairs} pairs of graphs, got {len(graphs)} graphs")
         pairs[name] = list(zip(graphs[::2], graphs[1::2], strict=True))
     return pairs
 

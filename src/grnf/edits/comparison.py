@@ -318,7 +318,7 @@ def list_edits(problem: EditProblem, mapping: IntArray) -> tuple[Edit, ...]:
 def _distance(g: RawGraph, h: RawGraph) -> DistanceEstimate:
     """Return d: without sampling for few types of pairs, otherwise by GRNF with default settings."""
     encoder = AttributeEncoder(handle_missing="zero").fit([g, h])
-    one, other = encoder.transform([g, h])
+    one, other = encoder.encode(g), encoder.encode(h)
     metric = ExactMetric(parameter_law({1: 2 / 3, 2: 1 / 3}, 4, "orders"), max_types=AFFORDABLE_TYPES)
     try:
         squared = metric.squared_distances(check_graphs([one]), check_graphs([other]))

@@ -5,10 +5,11 @@ A column holds numbers of a width, or categories. A `Schema` lists the columns o
 
 from __future__ import annotations
 
+import math
 import numbers
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -18,13 +19,14 @@ from grnf._utils.rules import OneOf, checked
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import ChannelKeys, Codes, Graph, GraphBatch, category_key, number_keys
 from grnf.graphs.channels import Item
-from grnf.io.raw import RawBatch, RawColumn, RawGraph, failures, is_missing
+from grnf.io.raw import RawBatch, RawColumn, RawGraph, without_failures
 from grnf.typing import BoolArray, FloatArray, HandleMissing, HandleUnknown, IntArray, Keys
 
 __all__ = ["HANDLE_MISSING", "HANDLE_UNKNOWN", "AttributeEncoder", "Schema", "SchemaColumn"]
 
 HANDLE_UNKNOWN = OneOf("open", "error", "ignore")
 HANDLE_MISSING = OneOf("error", "zero")
+FILL = "Use handle_missing='zero' (--handle-missing zero) to fill with zeros"
 MOST_REMEMBERED = 1_000_000
 """Keys of categories of a column that are remembered; more are computed again."""
 
@@ -103,50 +105,31 @@ class Schema:
         return ", ".join(f"{name} ({column})" for name, column in self.columns.items()) or "nothing"
 
 
-@dataclass
-class _SchemaDraft:
-    """A schema in the making. The first graph that has values in a column decides what the column holds.
+def _learned(parts: Iterable[Mapping[str, RawColumn]], is_open: bool, first: str = "") -> Schema:
+    """Return the schema of columns, the column `first` before all others.
 
-    A graph that disagrees is refused when it is encoded, since its number is known then. In an `open` schema
-    categories are not remembered.
+    The first part that has values in a column decides what the column holds. A graph that disagrees is
+    refused when it is encoded, since its number is known then.
     """
-
-    open: bool = False
-    columns: dict[str, int | set[Hashable]] = field(default_factory=dict)
-    """Widths of numbers, or categories."""
-    empty_widths: dict[str, int] = field(default_factory=dict)
-
-    def add(self, columns: Mapping[str, Any]) -> None:
-        """Add the columns of a graph, or of a batch in which graphs agree."""
-        for name, values in columns.items():
-            array = values.values if isinstance(values, RawColumn) else np.asarray(values)
-            categories = values.categories if isinstance(values, RawColumn) else None
-            if categories is None and array.dtype.kind in "biuf":
-                width = 1 if array.ndim == 1 else array.shape[1]
-                if len(array):
-                    self.columns.setdefault(name, width)
-                elif array.ndim == 2:
-                    self.empty_widths.setdefault(name, width)
-                continue
-            known = self.columns.get(name)
-            if isinstance(known, int) or (self.open and known is not None):
-                continue
-            if categories is None:
-                categories = [value for value in set(array.tolist()) if not is_missing(value)]
-            if categories:
-                self.columns[name] = (known or set()).union(categories)
-
-    def schema(self, first: str = "") -> Schema:
-        """Return the schema: columns by name, the column `first` before all others."""
-        columns: dict[str, SchemaColumn] = {}
-        for name, kind in {**self.empty_widths, **self.columns}.items():
-            if isinstance(kind, set):
-                values = tuple(sorted(kind, key=_place))
-                columns[name] = SchemaColumn() if self.open else SchemaColumn(len(values), values)
-            elif kind:
-                columns[name] = SchemaColumn(kind)
-        names = sorted(columns, key=lambda name: (name != first, name))
-        return Schema({name: columns[name] for name in names})
+    known: dict[str, int | set[Hashable]] = {}
+    empty_widths: dict[str, int] = {}
+    for columns in parts:
+        for name, column in columns.items():
+            before = known.get(name, set())
+            if column.categories is None:
+                widths = known if len(column.values) else empty_widths
+                if len(column.values) or column.values.ndim == 2:
+                    widths.setdefault(name, math.prod(column.values.shape[1:]))
+            elif column.categories and isinstance(before, set):
+                known[name] = before.union(column.categories)
+    schema: dict[str, SchemaColumn] = {}
+    for name, kind in sorted({**empty_widths, **known}.items(), key=lambda item: (item[0] != first, item[0])):
+        if isinstance(kind, set):
+            values = tuple(sorted(kind, key=_place))
+            schema[name] = SchemaColumn() if is_open else SchemaColumn(len(values), values)
+        elif kind:
+            schema[name] = SchemaColumn(kind)
+    return Schema(schema)
 
 
 class AttributeEncoder:
@@ -173,17 +156,6 @@ class AttributeEncoder:
         The columns, in their order.
     node_width, edge_width : int
         Numbers of node and edge attributes of the graphs that come out.
-
-    Examples
-    --------
-    >>> raw = RawGraph(3, np.array([[0, 1]]), {"symbol": np.array(["C", "O", "C"], dtype=object)})
-    >>> encoder = AttributeEncoder().fit([raw])
-    >>> encoder
-    AttributeEncoder(node: symbol (2 categories); edge: nothing)
-    >>> encoder.encode(raw).node_attr
-    array([[1., 0.],
-           [0., 1.],
-           [1., 0.]])
     """
 
     node_schema_: Schema
@@ -199,8 +171,11 @@ class AttributeEncoder:
 
     @classmethod
     def of_batch(cls, batch: GraphBatch, **policies: Any) -> Self:
-        """Return the encoder of graphs that are encoded already, as these are."""
-        encoder = cls.of_widths(batch.node_width, batch.edge_width, **policies)
+        """Return the encoder of graphs that are encoded already, as these are: attributes have no names."""
+        encoder = cls(**policies)
+        node_width, edge_width = batch.node_width, batch.edge_width
+        encoder.node_schema_ = Schema({"x": SchemaColumn(node_width)} if node_width else {})
+        encoder.edge_schema_ = Schema({"edge_attr": SchemaColumn(edge_width)} if edge_width else {})
         own = batch.node_keys, batch.edge_keys
         if not all(map(np.array_equal, own, encoder._number_keys())):
             encoder.encoded_keys_ = own
@@ -213,73 +188,47 @@ class AttributeEncoder:
             number_keys("edge", self.edge_width),
         )
 
-    @classmethod
-    def of_widths(cls, node_width: int, edge_width: int, **policies: Any) -> Self:
-        """Return the encoder of graphs whose attributes are unnamed matrices of these widths."""
-        encoder = cls(**policies)
-        encoder.node_schema_ = Schema({"x": SchemaColumn(node_width)} if node_width else {})
-        encoder.edge_schema_ = Schema({"edge_attr": SchemaColumn(edge_width)} if edge_width else {})
-        return encoder
-
     def fit(self, graphs: Iterable[RawGraph] | RawBatch) -> Self:
         """Learn the columns, their widths, and their categories."""
-        nodes, edges = (_SchemaDraft(self.handle_unknown == "open") for _ in range(2))
-        if isinstance(graphs, RawBatch):
-            columns = [*graphs.node_columns.values(), *graphs.edge_columns.values()]
-            mixed = any(column.is_mixed for column in columns)
-            graphs = [raw for raw in graphs if isinstance(raw, RawGraph)] if mixed else [graphs]  # type: ignore[list-item]
-        for raw in graphs:
-            nodes.add(raw.node_columns)
-            edges.add(raw.edge_columns)
-        self.node_schema_, self.edge_schema_ = nodes.schema(), edges.schema(first="weight")
+        batch = graphs if isinstance(graphs, RawBatch) else RawBatch.of(list(graphs))
+        mixed = any(own.is_mixed for own in [*batch.node_columns.values(), *batch.edge_columns.values()])
+        parts = [batch.take([index]) for index in range(len(batch))] if mixed else [batch]
+        is_open = self.handle_unknown == "open"
+        self.node_schema_ = _learned([part.node_columns for part in parts], is_open)
+        self.edge_schema_ = _learned([part.edge_columns for part in parts], is_open, first="weight")
         return self
-
-    def transform(self, graphs: Iterable[RawGraph]) -> list[Graph]:
-        """Encode graphs, and warn of columns that are not used."""
-        raws = list(graphs)
-        batch, _, errors = self.encode_batch(raws)
-        if errors:
-            raise GraphError(errors[0][1], index=errors[0][0])
-        warn_unused(self.unused_columns(raws))
-        return list(batch)
 
     def encode(self, raw: RawGraph) -> Graph:
         """Encode one graph. Its edges are put in ascending order, whatever their order in the source."""
         return self._encoded(RawBatch.of([raw]))[0]
 
-    def encode_batch(
-        self, graphs: Sequence[RawGraph] | RawBatch
-    ) -> tuple[GraphBatch, list[int], list[tuple[int, str]]]:
+    def encode_batch(self, graphs: RawBatch) -> tuple[GraphBatch, list[int], list[tuple[int, str]]]:
         """Encode many graphs at once.
 
         Also return the positions of the graphs that can be encoded, and those of the others with the reasons.
         """
-        bad = dict(graphs.bad) if isinstance(graphs, RawBatch) else {}
+        bad = dict(graphs.bad)
         rows = [row for row in range(len(graphs)) if row not in bad]
 
         def encoded(rows: Sequence[int]) -> GraphBatch:
-            if not isinstance(graphs, RawBatch):
-                return self._encoded(RawBatch.of([graphs[row] for row in rows]))
             return self._encoded(graphs if len(rows) == len(graphs) else graphs.take(rows))
 
-        try:
-            batch = encoded(rows)
-        except GraphError:
-            bad |= {row: error.explanation for row, error in failures(rows, encoded)}
-            rows = [row for row in rows if row not in bad]
-            batch = encoded(rows)
-        return batch, rows, sorted(bad.items())
+        batch, good, errors = without_failures(rows, encoded)
+        bad |= {row: error.explanation for row, error in errors.items()}
+        return batch, list(good), sorted(bad.items())
 
-    def unused_columns(self, graphs: Sequence[RawGraph] | RawBatch) -> set[str]:
-        """Return the columns of graphs that were not there in `fit`."""
-        every: Sequence[RawGraph | RawBatch] = [graphs] if isinstance(graphs, RawBatch) else graphs
-        return {
+    def warn_of_unused(self, graphs: RawBatch) -> None:
+        """Warn once about columns of graphs that were not there in `fit`."""
+        columns = {"node": graphs.node_columns, "edge": graphs.edge_columns}
+        unused = [
             f"{item} {name}"
-            for raw in every
             for item, schema in self._schemas().items()
-            for name, column in getattr(raw, f"{item}_columns").items()
-            if name not in schema.columns and _has_values(column)
-        }
+            for name, column in columns[item].items()
+            if name not in schema.columns and column.has_values
+        ]
+        if unused:
+            text = f"columns that were not there in fit are not used: {', '.join(sorted(unused))}"
+            warnings.warn(text, GrnfWarning, stacklevel=3)
 
     def require_closed(self, why: str) -> None:
         """Raise a `ValueError` if there are columns of categories without end."""
@@ -408,7 +357,7 @@ class AttributeEncoder:
         for name, column in self._schemas()[item].columns.items():
             given = self._complete(name, columns.get(name), ptr, item)
             field = f"{item} column {name!r}"
-            if given is not None and given.is_mixed:
+            if given.is_mixed:
                 raise GraphError(f"the {field} holds different kinds of values in different graphs")
             if column.is_numeric:
                 dense.append(self._numbers(column, given, count, field, item))
@@ -416,10 +365,10 @@ class AttributeEncoder:
                 continue
             own = self._codes(given, count, field, item)
             if column.is_open:
-                codes.append((own, self._keys(item, name, given)))
+                codes.append((own, self._keys(item, name, given.categories or ())))
             else:
                 dense.append(self._one_hot(column, given, own, field))
-                keys.append(self._keys(item, name, RawColumn(own, column.categories)))
+                keys.append(self._keys(item, name, column.categories or ()))
         return (
             np.hstack(dense) if dense else np.empty((count, 0)),
             np.concatenate(keys) if keys else np.empty(0, np.uint64),
@@ -437,29 +386,23 @@ class AttributeEncoder:
             return number_keys("edge", width + 1)[1:]
         return number_keys(item, width, name)
 
-    def _complete(self, name: str, column: RawColumn | None, ptr: IntArray, item: str) -> RawColumn | None:
+    def _complete(self, name: str, column: RawColumn | None, ptr: IntArray, item: str) -> RawColumn:
         """Return a column in which graphs that lack it have weights 1, or missing values."""
         counts = np.diff(ptr)
-        absent = column is None or (False if column.absent is None else column.absent)
-        lacking = (counts > 0) & absent
-        if not lacking.any():
-            return column
-        if name == "weight" and item == "edge":
-            values = np.ones(int(ptr[-1])) if column is None else column.values.copy()
+        if column is None:
+            column = RawColumn(np.full(int(ptr[-1]), -1), (), np.ones(len(counts), np.bool_))
+        lacking = (counts > 0) & (False if column.absent is None else column.absent)
+        if lacking.any() and name == "weight" and item == "edge":
+            values = column.values.astype(np.float64)
             values[np.repeat(lacking, counts)] = 1.0
             return RawColumn(values)
-        if self.handle_missing == "error":
-            raise GraphError(
-                f"the {item} column {name!r} is missing",
-                cure="Use handle_missing='zero' (--handle-missing zero) to fill with zeros",
-            )
+        if lacking.any() and self.handle_missing == "error":
+            raise GraphError(f"the {item} column {name!r} is missing", cure=FILL)
         return column
 
     def _numbers(
-        self, column: SchemaColumn, given: RawColumn | None, count: int, field: str, item: str
+        self, column: SchemaColumn, given: RawColumn, count: int, field: str, item: str
     ) -> FloatArray:
-        if given is None:
-            return np.zeros((count, column.width))
         if given.categories:
             example = given.categories[0]
             raise GraphError(
@@ -472,27 +415,22 @@ class AttributeEncoder:
         matrix = given.values.reshape(count, -1 if count else column.width).astype(np.float64)
         if count and matrix.shape[1] != column.width:
             raise GraphError(f"the {field} must have width {column.width}, as in fit, got {matrix.shape[1]}")
-        if np.isfinite(matrix).all():
-            return matrix.reshape(count, column.width)
         gaps = np.isnan(matrix)
         self._refuse_gaps(np.asarray(gaps.any(axis=1)), given, count, field, item)
         matrix[gaps] = 0.0
-        if np.isinf(matrix).any():
-            row = int(np.flatnonzero(np.isinf(matrix).any(axis=1))[0])
-            raise GraphError(f"the {field} must be finite, but it is infinite in row {row}")
+        infinite = np.isinf(matrix).any(axis=1)
+        if infinite.any():
+            raise GraphError(f"the {field} must be finite, but it is infinite in row {infinite.argmax()}")
         return matrix
 
-    def _codes(self, given: RawColumn | None, count: int, field: str, item: str) -> IntArray:
-        if given is None:
-            return np.full(count, -1)
+    def _codes(self, given: RawColumn, count: int, field: str, item: str) -> IntArray:
+        values = given.values
         if given.categories is None:
-            if not np.isnan(given.values.astype(np.float64)).all():
+            if not np.isnan(values.astype(np.float64)).all():
                 raise GraphError(
                     f"the {field} must hold categories, as in fit, got numbers", cure="Write them as text"
                 )
             values = np.full(count, -1)
-        else:
-            values = given.values
         self._refuse_gaps(np.asarray(values < 0), given, count, field, item)
         return values
 
@@ -500,15 +438,10 @@ class AttributeEncoder:
         all_absent = given.absent is not None and given.absent.all()
         if self.handle_missing == "error" and gaps.any() and not all_absent:
             index = int(np.flatnonzero(gaps)[0])
-            raise GraphError(
-                f"the {field} is missing for {item} {index} (of {count}, from 0)",
-                cure="Use handle_missing='zero' (--handle-missing zero) to fill with zeros",
-            )
+            raise GraphError(f"the {field} is missing for {item} {index} (of {count}, from 0)", cure=FILL)
 
-    def _one_hot(
-        self, column: SchemaColumn, given: RawColumn | None, codes: IntArray, field: str
-    ) -> FloatArray:
-        categories = (given.categories if given is not None else None) or ()
+    def _one_hot(self, column: SchemaColumn, given: RawColumn, codes: IntArray, field: str) -> FloatArray:
+        categories = given.categories or ()
         places = np.array([*(column.places.get(category, -1) for category in categories), -1], np.int64)
         known = places[codes]
         if self.handle_unknown == "error" and ((known < 0) & (codes >= 0)).any():
@@ -523,34 +456,15 @@ class AttributeEncoder:
         one_hot[rows, known[rows]] = 1.0
         return one_hot
 
-    def _keys(self, item: Item, name: str, given: RawColumn | None) -> Keys:
+    def _keys(self, item: Item, name: str, categories: Sequence[Hashable]) -> Keys:
         """Return the keys of the categories of a column. Those seen before are remembered."""
         known = self._known_keys.setdefault((item, name), {})
         if len(known) > MOST_REMEMBERED:
             known.clear()
-        categories = (given.categories if given is not None else None) or ()
         for category in categories:
             if category not in known:
                 known[category] = category_key(item, name, category)
         return np.array([known[category] for category in categories], dtype=np.uint64)
-
-
-def warn_unused(unused: set[str]) -> None:
-    """Warn once about columns that are not used."""
-    if unused:
-        warnings.warn(
-            f"columns that were not there in fit are not used: {', '.join(sorted(unused))}",
-            GrnfWarning,
-            stacklevel=3,
-        )
-
-
-def _has_values(column: Any) -> bool:
-    if isinstance(column, RawColumn):
-        if column.categories is not None:
-            return len(column.categories) > 0
-        column = column.values
-    return not all(map(is_missing, np.asarray(column).ravel().tolist()))
 
 
 def _joined_codes(columns: list[tuple[IntArray, Keys]], count: int) -> Codes:

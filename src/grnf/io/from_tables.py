@@ -86,14 +86,6 @@ def molecules_from_table(frame: Any) -> RawBatch | None:
 
     Ids and targets are columns with the names that tables in files have for them, such as id and y. All other
     columns stay with the molecules.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"id": ["a", "b"], "SMILES": ["CO", None], "mass": [32, 18]})
-    >>> batch = molecules_from_table(frame)
-    >>> list(batch.graph_ids), batch.graph_columns["mass"], batch.bad
-    (['a', 'b'], [32, 18], {1: 'the SMILES is missing, or not a text: None'})
     """
     from grnf.io.files.molecules import molecules_of_values
     from grnf.io.files.tables import ID_NAMES, named_smiles, usual_column

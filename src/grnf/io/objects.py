@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import chain, islice
 from typing import Any
 
@@ -18,10 +19,9 @@ import numpy as np
 from grnf._utils.arrays import offsets
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch
-from grnf.io.from_arrays import batch_from_matrices
+from grnf.io.from_arrays import batch_from_dicts, batch_from_matrices, batch_from_pyg, batch_from_tuples
 from grnf.io.from_molecules import batch_from_molecules, batch_from_smiles
 from grnf.io.from_tables import batch_from_frames, column_names, graphs_from_tables, molecules_from_table
-from grnf.io.from_torch import batch_from_dicts, batch_from_pyg, batch_from_tuples
 from grnf.io.raw import (
     BadGraph,
     RawBatch,
@@ -29,9 +29,9 @@ from grnf.io.raw import (
     RawGraph,
     as_column,
     column_of_values,
-    failures,
     joined,
     raw_from_graph,
+    without_failures,
 )
 from grnf.typing import IntArray
 
@@ -65,38 +65,20 @@ def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X
 
     With `on_error="raise"`, the first object that cannot be converted raises a `GraphError` with its index.
     Otherwise such objects are bad graphs of the batch. `caller` is the name of the argument, for messages.
-
-    Examples
-    --------
-    >>> to_batch([np.zeros((2, 2)), None, Graph(3, [(0, 1)])], on_error="skip")
-    RawBatch(3 graphs, 5 nodes, 1 edges, node_columns=[], edge_columns=[])
     """
     errors: dict[int, GraphError] = {}
     places: dict[Converter, list[int]] = {}
-    kinds = set(map(type, graphs))
-    only = _converter_of_class(kinds.pop()) if len(kinds) == 1 else None
-    if only is not None and only is not batch_from_tuples:
-        places[only] = list(range(len(graphs)))
-    else:
-        for place, graph in enumerate(graphs):
-            places.setdefault(_converter(graph), []).append(place)
+    for place, graph in enumerate(graphs):
+        places.setdefault(_converter(graph), []).append(place)
     parts = []
     for convert, own in places.items():
 
         def attempt(rows: Sequence[int], convert: Converter = convert) -> RawBatch:
-            return _converted(convert, [graphs[row] for row in rows])
+            return _converted(convert, [graphs[row] for row in rows]) if rows else RawBatch.empty()
 
-        try:
-            batch = attempt(own)
-        except GraphError:
-            failed = dict(islice(failures(own, attempt), 1 if on_error == "raise" else None))
-            if not failed:  # the graphs fail only together
-                raise
-            errors |= failed
-            own = [place for place in own if place not in errors]
-            batch = RawBatch.empty() if on_error == "raise" or not own else attempt(own)
-        errors |= {own[row]: GraphError(reason) for row, reason in batch.bad.items()}
-        parts.append((own, batch))
+        batch, good, failed = without_failures(own, attempt, first_only=on_error == "raise")
+        errors |= failed | {good[row]: GraphError(reason) for row, reason in batch.bad.items()}
+        parts.append((good, batch))
     if errors and on_error == "raise":
         index = min(errors)
         raise errors[index].located(index=index, where=caller) from errors[index].__cause__
@@ -146,13 +128,7 @@ def to_raw(graph: Any) -> RawGraph:
 
 
 def iter_raw(graphs: Any, *, caller: str = "X") -> Iterator[RawGraph]:
-    """Convert a collection of graphs of any kinds, see `graph_objects`, one after the other.
-
-    Examples
-    --------
-    >>> [raw.n_nodes for raw in iter_raw([Graph(3, [(0, 1)]), np.zeros((2, 2))])]
-    [3, 2]
-    """
+    """Convert a collection of graphs of any kinds, see `graph_objects`, one after the other."""
     objects = iter(graph_objects(graphs, caller=caller))
     start = 0
     while chunk := list(islice(objects, CHUNK)):
@@ -169,11 +145,6 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
     A dataframe with the columns graph_id, source, target is a table of edges. With a table of nodes it is the
     pair (edges, nodes). A dataframe with a SMILES column is a table of molecules. The batches of a PyTorch
     Geometric DataLoader are taken apart.
-
-    Examples
-    --------
-    >>> len(graph_objects(np.zeros((5, 3, 3))))
-    5
     """
     if is_edge_table(graphs):
         return graphs_from_tables(graphs)
@@ -181,7 +152,8 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
         return graphs_from_tables(*graphs)
     if isinstance(graphs, (GraphBatch, RawBatch, list, tuple)):
         return graphs
-    roots = _roots(type(graphs))
+    kind: Any = type(graphs)
+    roots = _roots(kind)
     if isinstance(graphs, np.ndarray) or ("torch" in roots and hasattr(graphs, "is_floating_point")):
         if graphs.ndim == 3 or (graphs.ndim == 1 and getattr(graphs.dtype, "kind", "?") in "OUT"):
             return list(graphs)
@@ -194,7 +166,7 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
         return list(graphs.to_data_list())
     if "torch" in roots and hasattr(graphs, "batch_sampler"):
         return _graphs_of_loader(graphs)
-    if not isinstance(graphs, BadGraph) and _converter_of_class(type(graphs)) is not None:
+    if not isinstance(graphs, BadGraph) and _converter_of_class(kind) is not None:
         raise GraphError(f"{caller} must be a collection of graphs, got {_type_name(graphs)}: pass [graph]")
     if column_names(graphs) is not None:
         molecules = molecules_from_table(graphs)
@@ -227,13 +199,7 @@ def _graphs_of_loader(loader: Any) -> Iterator[Any]:
 
 
 def listed_graphs(graphs: Any, *, caller: str = "X") -> Any:
-    """Return a collection as a list of graphs, or as the batch that it is. There must be some.
-
-    Examples
-    --------
-    >>> listed_graphs(iter(["CCO", "C"]))
-    ['CCO', 'C']
-    """
+    """Return a collection as a list of graphs, or as the batch that it is. There must be some."""
     objects = graph_objects(graphs, caller=caller)
     objects = objects if isinstance(objects, GraphBatch | RawBatch | list) else list(objects)
     if not len(objects):
@@ -256,14 +222,6 @@ def batch_from_networkx(graphs: Sequence[Any]) -> RawBatch:
 
     Every attribute of nodes and of edges becomes a column. It is missing for nodes and edges that lack it.
     Nodes are numbered in the order of ``graph.nodes``. A repeated edge is listed repeatedly.
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> graph = nx.DiGraph()
-    >>> graph.add_edge("b", "a", weight=2.0)
-    >>> batch_from_networkx([graph])[0]
-    RawGraph(n_nodes=2, n_edges=1, node_columns=[], edge_columns=['weight'], directed)
     """
     return _batch_of_rows(
         map(_rows_of_networkx, graphs),
@@ -439,16 +397,12 @@ BY_PACKAGE: dict[tuple[str, str], Converter] = {
     ("torch", "is_floating_point"): batch_from_matrices,
 }
 """Converters by the package of the class and a method that it must have."""
-_KNOWN: dict[type, Converter | None] = {}
-"""Converters of the classes that occurred before."""
 
 
 def _converter(graph: Any) -> Converter:
     """Return the converter of an object."""
-    kind = type(graph)
-    if kind not in _KNOWN:
-        _KNOWN[kind] = _converter_of_class(kind)
-    convert = _KNOWN[kind]
+    kind: Any = type(graph)
+    convert = _converter_of_class(kind)
     if convert is None or convert is batch_from_tuples:  # perhaps dataframes
         names = column_names(graph[0] if isinstance(graph, tuple) and len(graph) == 2 else graph)
         if names is not None and all((key in names) == (key != KEYS[0]) for key in KEYS):
@@ -456,7 +410,8 @@ def _converter(graph: Any) -> Converter:
     return convert or _batch_from_unknown
 
 
-def _converter_of_class(kind: type) -> Converter | None:
+@cache
+def _converter_of_class(kind: Any) -> Converter | None:
     if hasattr(kind, "__grnf_graph__"):
         return _batch_from_protocol
     for classes, convert in BY_CLASS.items():

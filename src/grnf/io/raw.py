@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
-from typing import Any
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,11 @@ from grnf.typing import BoolArray, IntArray
 
 __all__ = [
     "ABSENT", "BadGraph", "Cell", "Columns", "RawBatch", "RawColumn", "RawGraph", "as_column", "checked_raw",
-    "column_of_arrays", "column_of_values", "columns_of_graphs", "concatenated", "failures", "is_missing",
-    "joined", "raw_from_graph", "sized", "together",
+    "column_of_arrays", "column_of_values", "columns_of_graphs", "concatenated", "is_missing", "joined",
+    "raw_from_graph", "sized", "together", "without_failures",
 ]  # fmt: skip
 
+T = TypeVar("T")
 Columns = Mapping[str, Any]
 
 NUMBERS = {int, float, bool}
@@ -204,6 +205,13 @@ class RawColumn:
         """Whether graphs disagree about what the column holds."""
         return self.values.dtype == object
 
+    @property
+    def has_values(self) -> bool:
+        """Whether any entry is not missing."""
+        if self.categories is not None:
+            return len(self.categories) > 0
+        return self.is_mixed or not bool(np.isnan(self.values).all())
+
     def take(self, rows: IntArray, graphs: IntArray, ptr: IntArray) -> RawColumn:
         """Return the entries `rows`, which belong to `graphs` and are grouped by `ptr`."""
         absent = None if self.absent is None else self.absent[graphs]
@@ -247,15 +255,6 @@ class RawBatch:
         Positions and reasons of graphs that could not be read. They have no nodes.
     graph_columns : mapping from name to sequence
         Other values that a table has for each graph, None if one is missing.
-
-    Examples
-    --------
-    >>> symbols = np.array(["C", "O"], dtype=object)
-    >>> batch = RawBatch.of([RawGraph(2, np.array([[0, 1]]), {"symbol": symbols}, graph_id="a")])
-    >>> batch.node_columns["symbol"].values, batch.node_columns["symbol"].categories
-    (array([0, 1]), ('C', 'O'))
-    >>> batch[0]
-    RawGraph(n_nodes=2, n_edges=1, node_columns=['symbol'], edge_columns=[], undirected)
     """
 
     node_ptr: IntArray
@@ -273,19 +272,13 @@ class RawBatch:
     def of(cls, graphs: Sequence[RawGraph]) -> RawBatch:
         """Concatenate graphs. A `GraphError` states what is inconsistent, but not in which graph."""
         edges = [_edges(raw) for raw in graphs]
-
-        def columns(item: str, given: list[Columns], counts: list[int]) -> dict[str, RawColumn]:
-            names = dict.fromkeys(chain.from_iterable(given))
-            arrays = {name: [own.get(name) for own in given] for name in names}
-            return {name: column_of_arrays(arrays[name], counts, f"{item} column {name!r}") for name in names}
-
         n_nodes, n_edges = [raw.n_nodes for raw in graphs], [len(each) for each in edges]
         return cls(
             offsets(n_nodes),
             offsets(n_edges),
             np.concatenate(edges) if edges else np.empty((0, 2), np.int64),
-            columns("node", [raw.node_columns for raw in graphs], n_nodes),
-            columns("edge", [raw.edge_columns for raw in graphs], n_edges),
+            _by_name(column_of_arrays, [raw.node_columns for raw in graphs], n_nodes, "node"),
+            _by_name(column_of_arrays, [raw.edge_columns for raw in graphs], n_edges, "edge"),
             np.array([raw.directed for raw in graphs], np.bool_),
             [raw.graph_id for raw in graphs],
             [raw.y for raw in graphs],
@@ -356,7 +349,24 @@ class RawBatch:
         )
 
 
-def failures(rows: Any, attempt: Callable[[Any], Any]) -> Iterator[tuple[int, GraphError]]:
+def without_failures(
+    rows: Sequence[int], attempt: Callable[[Sequence[int]], T], *, first_only: bool = False
+) -> tuple[T, Sequence[int], dict[int, GraphError]]:
+    """Return what `attempt` returns for the rows that raise no `GraphError`, these rows, and the errors.
+
+    With `first_only`, the first error is the only one, and no rows are left.
+    """
+    try:
+        return attempt(rows), rows, {}
+    except GraphError:
+        errors = dict(islice(_failures(rows, attempt), 1 if first_only else None))
+        if not errors:  # they fail only together
+            raise
+    good = [] if first_only else [row for row in rows if row not in errors]
+    return attempt(good), good, errors
+
+
+def _failures(rows: Sequence[int], attempt: Callable[[Any], Any]) -> Iterator[tuple[int, GraphError]]:
     """Find the graphs for which `attempt` raises a `GraphError`, by halving the rows that fail."""
     try:
         attempt(rows)
@@ -365,8 +375,8 @@ def failures(rows: Any, attempt: Callable[[Any], Any]) -> Iterator[tuple[int, Gr
             yield rows[0], error
             return
         middle = len(rows) // 2
-        for half in (rows[:middle], rows[middle:]):
-            yield from failures(half, attempt)
+        yield from _failures(rows[:middle], attempt)
+        yield from _failures(rows[middle:], attempt)
 
 
 def sized(blocks: Iterable[RawBatch | list[Any]], size: int) -> Iterator[RawBatch | list[Any]]:
@@ -376,13 +386,11 @@ def sized(blocks: Iterable[RawBatch | list[Any]], size: int) -> Iterator[RawBatc
     for block in blocks:
         waiting.append(block)
         have += len(block)
-        if have < size:
-            continue
-        whole, start = together(waiting), 0
-        while have - start >= size:
-            yield _cut(whole, start, start + size)
-            start += size
-        waiting, have = [_cut(whole, start, have)], have - start
+        if have >= size:
+            whole, rest = together(waiting), have % size
+            for stop in range(size, have + 1, size):
+                yield _cut(whole, stop - size, stop)
+            waiting, have = [_cut(whole, have - rest, have)] if rest else [], rest
     if have:
         yield together(waiting)
 
@@ -412,8 +420,8 @@ def concatenated(batches: Sequence[RawBatch]) -> RawBatch:
         offsets(np.concatenate(n_nodes)),
         offsets(np.concatenate(n_edges)),
         np.concatenate([batch.edges for batch in batches]),
-        _concatenated_columns([batch.node_columns for batch in batches], n_nodes, "node"),
-        _concatenated_columns([batch.edge_columns for batch in batches], n_edges, "edge"),
+        _by_name(_concatenated_column, [batch.node_columns for batch in batches], n_nodes, "node"),
+        _by_name(_concatenated_column, [batch.edge_columns for batch in batches], n_edges, "edge"),
         np.concatenate([batch.directed for batch in batches]),
         [graph_id for batch in batches for graph_id in batch.graph_ids],
         [y for batch in batches for y in batch.y],
@@ -440,12 +448,12 @@ def joined(parts: Sequence[tuple[Sequence[int], RawBatch]], count: int, bad: Map
     return replace(batch, bad={**batch.bad, **bad})
 
 
-def _concatenated_columns(
-    columns: Sequence[Mapping[str, RawColumn]], counts: Sequence[IntArray], item: str
+def _by_name(
+    join: Callable[[list[Any], Any, str], RawColumn], columns: Sequence[Columns], counts: Any, item: str
 ) -> dict[str, RawColumn]:
-    """Return the columns of several batches. A batch may lack some of them."""
+    """Join the columns of graphs or batches, name by name. Some may lack a column, for which None stands."""
     return {
-        name: _concatenated_column([own.get(name) for own in columns], counts, f"{item} column {name!r}")
+        name: join([own.get(name) for own in columns], counts, f"{item} column {name!r}")
         for name in dict.fromkeys(chain.from_iterable(columns))
     }
 
@@ -453,17 +461,17 @@ def _concatenated_columns(
 def _concatenated_column(
     columns: Sequence[RawColumn | None], counts: Sequence[IntArray], title: str
 ) -> RawColumn:
+    given = list(zip(columns, counts, strict=True))
     absent = [
         np.full(len(own), column is None) if column is None or column.absent is None else column.absent
-        for column, own in zip(columns, counts, strict=True)
+        for column, own in given
     ]
-    filled = [column for column, own in zip(columns, counts, strict=True) if column is not None and own.any()]
-    kinds = {(column.categories is None, column.is_mixed, column.values.shape[1:]) for column in filled}
-    complete = all(column is not None or not own.any() for column, own in zip(columns, counts, strict=True))
-    if not complete or len(kinds) != 1 or filled[0].is_mixed:
+    filled: list[Any] = [column for column, own in given if own.any()]
+    kinds = {own and (own.categories is None, own.is_mixed, own.values.shape[1:]) for own in filled}
+    if len(kinds) != 1 or filled[0] is None or filled[0].is_mixed:
         arrays: list[Any] = []
-        for column, own, lacks in zip(columns, counts, absent, strict=True):
-            ends = offsets(own).tolist()
+        for (column, own), lacks in zip(given, absent, strict=True):
+            ends = offsets(own)
             for index, lacking in enumerate(lacks.tolist()):
                 rows = slice(ends[index], ends[index + 1])
                 arrays.append(None if lacking or column is None else column.array(rows))
@@ -493,44 +501,42 @@ def column_of_arrays(given: Sequence[Any], counts: Sequence[int], title: str) ->
 
     Graphs whose entries are all missing agree with numbers and with categories.
     """
-    arrays = [None if values is None else np.asarray(values) for values in given]
+    arrays: list[Any] = [None if values is None else np.asarray(values) for values in given]
     for array, count in zip(arrays, counts, strict=True):
-        if array is not None and (array.ndim == 0 or len(array) != count):
+        if array is None:
+            continue
+        if array.ndim == 0 or len(array) != count:
             item = "edge" if title.startswith("edge") else "node"
             raise GraphError(f"the {title} must have one entry per {item}, {count}, got shape {array.shape}")
-        if array is not None and (array.ndim > 2 or (array.ndim == 2 and array.dtype.kind not in "biuf")):
+        if array.ndim > 2 or (array.ndim == 2 and array.dtype.kind not in "biuf"):
             raise GraphError(f"the {title} has shape {array.shape} and type {array.dtype}")
     lacking = np.array([array is None for array in arrays], np.bool_)
     absent = lacking if lacking.any() else None
     filled = [array for array in arrays if array is not None and len(array)]
-    numeric = all(array.dtype.kind in "biuf" for array in filled)
-    if numeric and len(filled) == len(arrays) and len({array.shape[1:] for array in filled}) == 1:
+    numeric = [array for array in arrays if array is not None and array.dtype.kind in "biuf"]
+    if len(arrays) == len(filled) == len(numeric) and len({array.shape[1:] for array in filled}) == 1:
         return RawColumn(filled[0] if len(filled) == 1 else np.concatenate(filled), None, absent)
     kinds = [None if array is None or not len(array) else _kind(array) for array in arrays]
-    different = {kind for kind in kinds if kind is not None}
-    listed = [
-        [None] * count if array is None or kind is None else array.tolist()
-        for array, count, kind in zip(arrays, counts, kinds, strict=True)
-    ]
-    if different == {CATEGORIES} or not any(
-        array is not None and array.dtype.kind in "biuf" for array in arrays
-    ):
-        return _coded(list(chain.from_iterable(listed)), title, absent)
-    if len(different) > 1:
-        for values, kind in zip(listed, kinds, strict=True):
+    known = list(zip(arrays, counts, kinds, strict=True))
+    different = set(kinds) - {None}
+    if len(different) > 1 or different == {CATEGORIES} or not numeric:
+        listed = [[None] * count if kind is None else array.tolist() for array, count, kind in known]
+        values = list(chain.from_iterable(listed))
+        if len(different) < 2:
+            return _coded(values, title, absent)
+        for own, kind in zip(listed, kinds, strict=True):
             if kind == CATEGORIES:
-                _coded(values, title, None)  # refuses values that are not categories
-        mixed = np.fromiter(chain.from_iterable(listed), dtype=object, count=sum(counts))
-        return RawColumn(mixed, None, absent)
-    matrices = [array for array in arrays if array is not None and array.ndim == 2]
-    width = different.pop() if different else matrices[0].shape[1] if matrices else 1
-    gap = np.full((1, width), np.nan)
-    parts = [
-        np.repeat(gap, count, axis=0) if array is None or kind is None else array.reshape(count, -1)
-        for array, count, kind in zip(arrays, counts, kinds, strict=True)
-    ]
-    values = np.concatenate(parts)
-    return RawColumn(values if matrices else values.ravel(), None, absent)
+                _coded(own, title, None)  # refuses values that are not categories
+        return RawColumn(np.fromiter(values, dtype=object, count=len(values)), None, absent)
+    matrices = [array for array in numeric if array.ndim == 2]
+    width = int(different.pop() or 1) if different else matrices[0].shape[1] if matrices else 1
+    numbers = np.concatenate(
+        [
+            np.full((count, width), np.nan) if kind is None else array.reshape(count, -1)
+            for array, count, kind in known
+        ]
+    )
+    return RawColumn(numbers if matrices else numbers.ravel(), None, absent)
 
 
 def _kind(array: npt.NDArray[Any]) -> int | None:
@@ -617,16 +623,6 @@ def as_column(values: Sequence[Any]) -> npt.NDArray[Any]:
     """Return numbers as a float array, vectors of equal length as a matrix, anything else as categories.
 
     Missing values are NaN among numbers and None among categories. True and False are 1 and 0.
-
-    Examples
-    --------
-    >>> as_column([1, None, True])
-    array([ 1., nan,  1.])
-    >>> as_column([(0, 1), None])
-    array([[ 0.,  1.],
-           [nan, nan]])
-    >>> as_column(["C", None, 6])
-    array(['C', None, 6], dtype=object)
     """
     entries = [None if is_missing(value) else _python_value(value) for value in values]
     present = [value for value in entries if value is not None]

@@ -17,7 +17,7 @@ from grnf.collection import encode, fit_encode
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch, number_keys
 from grnf.io.encode import AttributeEncoder
-from grnf.io.raw import RawGraph
+from grnf.io.raw import RawBatch, RawGraph
 from grnf.typing import FloatArray, IntArray
 
 __all__ = [
@@ -272,7 +272,7 @@ class EdgeLift(Lift):
 def bare_batch(encoder: AttributeEncoder) -> GraphBatch:
     """Return a batch with a single node with the channels of an encoder, all 0."""
     bare = RawGraph(1, np.empty((0, 2), np.int64))
-    batch = encoder.with_policies(handle_missing="zero").encode_batch([bare])[0]
+    batch = encoder.with_policies(handle_missing="zero").encode_batch(RawBatch.of([bare]))[0]
     if encoder.encoded_keys_ is None:
         return batch
     node_keys, edge_keys = encoder.encoded_keys_

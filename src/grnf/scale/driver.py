@@ -8,7 +8,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from functools import partial
+from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from grnf.io.vectors.formats import VECTOR_FORMATS
 from grnf.io.vectors.writer import FORMAT, MANIFEST, VERSION, ShardWriter, side_file
 from grnf.scale.run_inputs import RunInputs
 from grnf.scale.shards import Job, Outcome, Plan, layout_of, read_shard, shards_of, versions
-from grnf.scale.workers import DaskWorkers, Processes, ThisProcess, dask_client
+from grnf.scale.workers import DaskWorkers, dask_client, in_processes, in_this_process
 from grnf.typing import OnError
 
 __all__ = ["Report", "Run", "embed", "is_vector_file"]
@@ -57,11 +58,6 @@ def is_vector_file(output: str | os.PathLike[str]) -> bool:
     """Return whether an output is a single file: its name has a suffix, and it is not a folder.
 
     With the suffix of a vector file it is one, so a folder of that name is refused later.
-
-    Examples
-    --------
-    >>> is_vector_file("z.parquet"), is_vector_file("vectors"), is_vector_file("my.vectors/")
-    (True, False, False)
     """
     suffix = Path(output).suffix
     is_folder = Path(output).is_dir() and suffix.lower().removeprefix(".") not in VECTOR_FORMATS
@@ -211,11 +207,10 @@ class Run:
         threads = parallel_config(backend="threading", n_jobs=1 if n_jobs is None else n_jobs)
         computed: list[int] = []
         with ShardWriter(self.output, single=True) as writer, threads:
-            blocks = self._blocks(n_jobs)
-            first: list[Any] = []
-            plan = writer.begin(
-                identity, lambda: self._fitted(blocks, first, n_jobs), resume=resume, force=force
-            )
+            blocks, ahead = tee(self._blocks(n_jobs))
+            make = partial(self._fitted, ahead, n_jobs)
+            plan = writer.begin(identity, make, resume=resume, force=force)
+            del ahead, make  # or else no block would be forgotten
             settings = writer.settings
             if settings is not None:
                 self.note(f"{self.output} is finished: there is nothing to resume")
@@ -226,7 +221,7 @@ class Run:
                     self.note(f"{len(writer.records)} finished shards found")
                 if not hasattr(self.transformer, "n_components_"):
                     self.transformer = type(self.transformer).from_json(plan["transformer"])
-                computed = list(self._write_missing(writer, chain(first, blocks)))
+                computed = list(self._write_missing(writer, blocks))
                 settings = self._file_settings(writer, plan)
                 writer.finish(settings)
         vectors = settings["vectors"]
@@ -238,20 +233,13 @@ class Run:
         more: Any = {"yield_bad": self.on_error != "raise", "n_jobs": n_jobs}
         return self.inputs.blocks(self.block_size, format=self.format, options=self.options, **more)
 
-    def _fitted(self, blocks: Iterator[Any], first: list[Any], n_jobs: int | None) -> dict[str, Any]:
-        """Fit the transformer and return it as text. `first` gets the blocks that this consumed."""
-
-        def consumed() -> Iterator[Any]:
-            yield from list(first)
-            for block in blocks:
-                first.append(block)
-                yield block
-
-        first.extend(islice(blocks, 1))
+    def _fitted(self, blocks: Iterator[Any], n_jobs: int | None) -> dict[str, Any]:
+        """Fit the transformer and return it as text. An open vocabulary is learned from the first blocks."""
+        first = list(islice(blocks, 1))
         if not first:
             raise GraphError(f"{self.inputs.name} holds no graphs")
         is_open = self.transformer.handle_unknown == "open"
-        return {"transformer": self._fit(consumed() if is_open else self._blocks(n_jobs)).to_json()}
+        return {"transformer": self._fit(chain(first, blocks) if is_open else self._blocks(n_jobs)).to_json()}
 
     def _write_missing(self, writer: ShardWriter, blocks: Iterator[Any]) -> Iterator[int]:
         """Write the missing shards and yield their numbers. The blocks between them are only read."""
@@ -316,18 +304,18 @@ class Run:
         missing = [shard.number for shard in plan.shards if shard.number not in records]
         failed: dict[int, Outcome] = {}
         with ExitStack() as stack:
-            workers: ThisProcess | Processes | DaskWorkers = ThisProcess()
+            outcomes: Callable[..., Iterator[Outcome]] = in_this_process
             if missing and dask is not None and dask is not False:
                 n_workers = min(effective_n_jobs(-1 if n_jobs is None else n_jobs), len(missing))
                 client = stack.enter_context(dask_client(dask, n_workers))
-                workers = DaskWorkers(client, dict(plan.run["versions"]), self.note)
+                outcomes = DaskWorkers(client, dict(plan.run["versions"]), self.note).run
             elif n_jobs is not None and effective_n_jobs(n_jobs) > 1:
-                workers = Processes(n_jobs)
+                outcomes = partial(in_processes, effective_n_jobs(n_jobs))
             again, alone = missing, list[int]()
             for _ in range(TRIES):
                 for numbers, one_by_one in ((again, False), (alone, True)):
                     jobs = [Job(str(writer.output), plan.checksum, number) for number in numbers]
-                    for outcome in workers.run(jobs, alone=one_by_one):
+                    for outcome in outcomes(jobs, alone=one_by_one):
                         self._note_outcome(writer, plan, outcome, failed)
                 again = [number for number, outcome in failed.items() if outcome.fate == "failed"]
                 alone = [number for number, outcome in failed.items() if outcome.fate == "died"]

@@ -29,15 +29,6 @@ class RunInputs:
 
     `source` is the file, if there is only one: looking at its first bytes again does not open it. `name` is
     what messages call the inputs, by default the path.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "two.g6"
-    >>> _ = path.write_bytes(b"Bw" + bytes([10]) + b"Dhc")
-    >>> inputs = RunInputs(path)
-    >>> [len(block) for block in inputs.blocks(1024)]
-    [2]
     """
 
     def __init__(self, inputs: Inputs, name: str | None = None) -> None:

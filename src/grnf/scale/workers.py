@@ -19,12 +19,12 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from joblib import cpu_count, effective_n_jobs
+from joblib import cpu_count
 from joblib.externals.loky import get_reusable_executor
 
 from grnf.scale.shards import Job, Outcome, compute, version_error
 
-__all__ = ["ClusterError", "DaskWorkers", "Processes", "ThisProcess", "dask_client"]
+__all__ = ["ClusterError", "DaskWorkers", "dask_client", "in_processes", "in_this_process"]
 
 TICK = 1.0
 """Seconds between two checks of which workers there are."""
@@ -41,40 +41,34 @@ class ClusterError(OSError):
     """The cluster is gone, or has no worker that can be used."""
 
 
-class ThisProcess:
-    """Computes shards in this process, one after the other."""
-
-    def run(self, jobs: Sequence[Job], *, alone: bool = False) -> Iterator[Outcome]:  # noqa: ARG002
-        """Yield an outcome for each job."""
-        return map(compute, jobs)
+def in_this_process(jobs: Sequence[Job], *, alone: bool = False) -> Iterator[Outcome]:  # noqa: ARG001
+    """Yield an outcome for each job, computed one after the other."""
+    return map(compute, jobs)
 
 
-class Processes:
-    """Computes shards in several processes on this computer. If one dies, all of them are started again."""
+def in_processes(n_workers: int, jobs: Sequence[Job], *, alone: bool = False) -> Iterator[Outcome]:
+    """Yield outcomes of several processes on this computer. If one dies, all of them are started again.
 
-    def __init__(self, n_jobs: int) -> None:
-        self.n_workers = effective_n_jobs(n_jobs)
-
-    def run(self, jobs: Sequence[Job], *, alone: bool = False) -> Iterator[Outcome]:
-        """Yield an outcome for each job. With `alone`, only one is computed at a time."""
-        waiting, under_way = deque(jobs), dict[Any, Job]()
-        environment = dict.fromkeys(THREADS, str(max(1, cpu_count() // self.n_workers)))
-        executor = None
-        try:
-            while waiting or under_way:
-                executor = get_reusable_executor(self.n_workers, env=environment)
-                while waiting and len(under_way) < (1 if alone else self.n_workers):
-                    job = replace(waiting.popleft(), driver=os.getpid())
-                    under_way[executor.submit(compute, job)] = job
-                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                    job = under_way.pop(future)
-                    try:
-                        yield future.result()
-                    except BrokenProcessPool:
-                        yield Outcome(job.number, reason="the process that computed it died", fate="died")
-        finally:
-            if executor is not None:  # joblib.Parallel would take it over, and fail
-                executor.shutdown(wait=True, kill_workers=bool(under_way))
+    With `alone`, only one job is computed at a time.
+    """
+    waiting, under_way = deque(jobs), dict[Any, Job]()
+    environment = dict.fromkeys(THREADS, str(max(1, cpu_count() // n_workers)))
+    executor = None
+    try:
+        while waiting or under_way:
+            executor = get_reusable_executor(n_workers, env=environment)
+            while waiting and len(under_way) < (1 if alone else n_workers):
+                job = replace(waiting.popleft(), driver=os.getpid())
+                under_way[executor.submit(compute, job)] = job
+            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                job = under_way.pop(future)
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    yield Outcome(job.number, reason="the process that computed it died", fate="died")
+    finally:
+        if executor is not None:  # joblib.Parallel would take it over, and fail
+            executor.shutdown(wait=True, kill_workers=bool(under_way))
 
 
 class DaskWorkers:

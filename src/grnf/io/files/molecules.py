@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from grnf._utils.processes import in_processes
+from grnf._utils.running import in_processes
 from grnf.errors import GraphError
 from grnf.io.files.edge_table import PendingRows, write_rows
 from grnf.io.files.file import File, OnError, decoded, open_sink

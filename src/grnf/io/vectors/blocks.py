@@ -82,15 +82,7 @@ class Vectors:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column holds: one of `TYPES`, whether any entry is missing, and the longest text.
-
-    Examples
-    --------
-    >>> Kind.of([1, None]) | Kind.of([2.5])
-    Kind(type='float', missing=True, longest=3)
-    >>> Kind.of([Cell("1.50"), Cell("NA")])
-    Kind(type='float', missing=True, longest=4)
-    """
+    """What a column holds: one of `TYPES`, whether any entry is missing, and the longest text."""
 
     type: str | None = None
     missing: bool = False
@@ -131,15 +123,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Layout:
-    """What all rows of an embedding have in common: length and type of the vectors, kinds of the columns.
-
-    Examples
-    --------
-    >>> first = Layout.of(VectorBlock(["a", "b"], [1, None], np.zeros((2, 3)), {"code": [1, 2]}))
-    >>> both = first | Layout.of(VectorBlock(["c"], [2.5], np.zeros((1, 3))))
-    >>> both.n_rows, both.n_components, both.columns
-    (3, 3, {'y': 'float', 'code': 'int'})
-    """
+    """What all rows of an embedding have in common: length and type of the vectors, kinds of the columns."""
 
     n_rows: int
     n_components: int

@@ -26,7 +26,7 @@ from grnf.io.vectors.blocks import Kind, Layout, VectorBlock, Vectors, array_of,
 from grnf.typing import FloatArray
 
 __all__ = [
-    "FORMATS", "VECTOR_FORMATS", "ShardedFile", "VectorFormat", "append_parquet", "parquet_vectors",
+    "FORMATS", "VECTOR_FORMATS", "VectorFormat", "append_parquet", "parquet_vectors",
     "vector_format", "write_csv",
 ]  # fmt: skip
 
@@ -44,17 +44,6 @@ ZIP_HEADER = 30 + len(MEMBER) + 20
 
 
 @dataclass(frozen=True)
-class ShardedFile:
-    """A file that has all its shards, and where they end."""
-
-    path: Path
-    ends: list[int]
-    blocks: Iterable[VectorBlock]
-    """Ids, labels and columns. The vectors in it are ignored."""
-    layout: Layout
-
-
-@dataclass(frozen=True)
 class VectorFormat:
     """How vectors become bytes, and are read again."""
 
@@ -62,7 +51,8 @@ class VectorFormat:
     """Bytes before the first shard, which `finish` fills in."""
     append: Callable[[Path, Iterable[VectorBlock], Layout], None]
     """Adds a shard to a file, which ends where the shard is to begin."""
-    finish: Callable[[ShardedFile], None]
+    finish: Callable[[Path, list[int], Iterable[VectorBlock], Layout], None]
+    """Completes a file that has all its shards: where they end, and ids, labels and columns again."""
     read: Callable[[Path], Vectors]
     matches: Callable[[Path], bool]
     """Tells whether a file of this suffix holds vectors, and not graphs."""
@@ -71,13 +61,7 @@ class VectorFormat:
 
 
 def vector_format(path: str | os.PathLike[str]) -> str:
-    """Return the format that the suffix of a vector file names.
-
-    Examples
-    --------
-    >>> vector_format("mutag.parquet")
-    'parquet'
-    """
+    """Return the format that the suffix of a vector file names."""
     name = Path(path).suffix.lower().removeprefix(".")
     if name not in FORMATS:
         known = ", ".join(f".{known}" for known in FORMATS)
@@ -91,14 +75,6 @@ def write_csv(
     """Write rows as CSV to an open text file, such as standard output. A generator is fine here.
 
     The columns are by default those of the first block. With `header` a line with their names comes first.
-
-    Examples
-    --------
-    >>> import sys
-    >>> write_csv(sys.stdout, [VectorBlock(["a"], [None], np.array([[0.5, 1.0]]))])
-    graph_id,y,grnf0,grnf1
-    a,,0.5,1
-    1
     """
     table = csv.writer(file, lineterminator="\n")
     n_rows = 0
@@ -168,10 +144,10 @@ def parquet_vectors(path: Path, end: int) -> FloatArray:
         return flat.reshape(len(vectors), vectors.type.list_size)
 
 
-def _finish_parquet(shards: ShardedFile) -> None:
-    with shards.path.open("r+b") as file:
-        whole = _footer(file, shards.ends[0])
-        for end in shards.ends[1:]:
+def _finish_parquet(path: Path, ends: list[int], _blocks: Iterable[VectorBlock], _layout: Layout) -> None:
+    with path.open("r+b") as file:
+        whole = _footer(file, ends[0])
+        for end in ends[1:]:
             whole.append_row_groups(_footer(file, end))
         file.seek(0, os.SEEK_END)
         whole.write_metadata_file(file)
@@ -183,19 +159,17 @@ def _append_rows(path: Path, blocks: Iterable[VectorBlock], layout: Layout) -> N
             file.write(np.ascontiguousarray(block.Z, layout.dtype).reshape(-1).view(np.uint8).data)
 
 
-def _finish_npy(shards: ShardedFile) -> None:
-    layout = shards.layout
-    with shards.path.open("r+b") as file:
+def _finish_npy(path: Path, _ends: list[int], _blocks: Iterable[VectorBlock], layout: Layout) -> None:
+    with path.open("r+b") as file:
         file.write(npy_header((layout.n_rows, layout.n_components), layout.dtype))
 
 
-def _finish_npz(shards: ShardedFile) -> None:
+def _finish_npz(path: Path, ends: list[int], blocks: Iterable[VectorBlock], layout: Layout) -> None:
     """Write the headers before the vectors, and the other arrays after them."""
-    layout = shards.layout
     member = zipfile.ZipInfo(MEMBER)
     member.header_offset = 0
-    member.file_size = member.compress_size = shards.ends[-1] - ZIP_HEADER
-    with shards.path.open("r+b") as file:
+    member.file_size = member.compress_size = ends[-1] - ZIP_HEADER
+    with path.open("r+b") as file:
         file.seek(ZIP_HEADER)
         file.write(npy_header((layout.n_rows, layout.n_components), layout.dtype))
         file.seek(ZIP_HEADER)
@@ -210,7 +184,7 @@ def _finish_npz(shards: ShardedFile) -> None:
             archive.NameToInfo[MEMBER] = member
             for name, kind in layout.kinds.items():
                 if name != "y" or kind.type is not None:
-                    _write_member(archive, name, kind, layout.n_rows, shards.blocks)
+                    _write_member(archive, name, kind, layout.n_rows, blocks)
 
 
 def _write_member(
@@ -300,6 +274,6 @@ FORMATS = {
     "parquet": VectorFormat(0, append_parquet, _finish_parquet, _read_parquet, _matches_parquet, True),
     "npy": VectorFormat(NPY_HEADER, _append_rows, _finish_npy, _read_npy, _matches_npy),
     "npz": VectorFormat(ZIP_HEADER + NPY_HEADER, _append_rows, _finish_npz, _read_npz, _matches_npz, True),
-    "csv": VectorFormat(0, _append_csv, lambda _: None, _read_csv, _matches_csv),
+    "csv": VectorFormat(0, _append_csv, lambda *_: None, _read_csv, _matches_csv),
 }
 VECTOR_FORMATS = tuple(FORMATS)

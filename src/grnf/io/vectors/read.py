@@ -53,14 +53,6 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
 
     A .npy file has no ids, so its rows are called "0", "1", .... It is memory-mapped. Columns other than
     ids, labels and vectors are ignored.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "z.npy"
-    >>> np.save(path, np.eye(2))
-    >>> read_vectors(path).ids
-    ['0', '1']
     """
     path = Path(path)
     if is_pipe(path):
@@ -91,11 +83,6 @@ def holds_vectors(path: str | os.PathLike[str]) -> bool:
     """Whether a file holds an embedding, by its suffix and its head. Graphs may come in the same suffixes.
 
     So does a folder of shards.
-
-    Examples
-    --------
-    >>> holds_vectors("graphs.zip")
-    False
     """
     path = Path(path)
     if is_shard_folder(path):

@@ -22,7 +22,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ from grnf._utils.locks import LOCK, FolderInUseError, FolderLock
 from grnf.errors import GraphError
 from grnf.io.raw import Cell
 from grnf.io.vectors.blocks import Layout, VectorBlock, plain
-from grnf.io.vectors.formats import FORMATS, ShardedFile, parquet_vectors, vector_format
+from grnf.io.vectors.formats import FORMATS, parquet_vectors, vector_format
 
 __all__ = [
     "FORMAT", "MANIFEST", "PLAN", "VERSION", "ShardWriter", "checksum", "is_shard_folder", "shard_file",
@@ -69,13 +68,7 @@ def is_shard_folder(path: str | os.PathLike[str]) -> bool:
 
 
 def side_file(path: str | os.PathLike[str]) -> Path:
-    """Return where the settings of an embedding are: its name with .json added, or the manifest of a folder.
-
-    Examples
-    --------
-    >>> side_file("mutag.npy").name
-    'mutag.npy.json'
-    """
+    """Return the file of the settings of an embedding: its name with .json added, or the manifest."""
     path = Path(path)
     return path / MANIFEST if is_shard_folder(path) else path.with_name(path.name + ".json")
 
@@ -108,15 +101,6 @@ def write_vectors(
     the blocks. CSV has the columns graph_id, y, those of the blocks, grnf0, grnf1, and so on. npy has the
     vectors only. Columns of numbers are int64 or float64 in Parquet and npz, all others are text. Missing
     values are null in Parquet, empty in CSV, NaN or empty in npz.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "z.npz"
-    >>> write_vectors(path, [VectorBlock(["a", "b"], [0, 1], np.eye(2))])
-    2
-    >>> np.load(path)["graph_id"].tolist()
-    ['a', 'b']
     """
     with ShardWriter(path, single=True, format=format) as writer:
         writer.begin({}, dict, force=True)
@@ -145,20 +129,6 @@ class ShardWriter:
         Shards that were finished but cannot be used, and why.
     settings : dict or None
         The settings of an output of this very run that is finished already. There is nothing left to do.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> output = Path(tempfile.mkdtemp()) / "z.npy"
-    >>> with ShardWriter(output, single=True) as writer:
-    ...     _ = writer.begin({"seed": 0}, dict)
-    ...     writer.write(0, VectorBlock(["a"], [None], np.zeros((1, 2))), bad=[])
-    >>> with ShardWriter(output, single=True) as writer:
-    ...     _ = writer.begin({"seed": 0}, dict, resume=True)
-    ...     writer.write(1, VectorBlock(["b"], [None], np.ones((1, 2))), bad=[])
-    ...     writer.finish({"run": {"seed": 0}})
-    >>> np.load(output).tolist()
-    [[0.0, 0.0], [1.0, 1.0]]
     """
 
     def __init__(self, output: str | os.PathLike[str], *, single: bool, format: str | None = None) -> None:
@@ -180,9 +150,7 @@ class ShardWriter:
     def __enter__(self) -> ShardWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def begin(
@@ -201,77 +169,63 @@ class ShardWriter:
         `force` an output, or a run that is not resumed, is replaced.
         """
         run = json.loads(json.dumps(run, default=plain))
-        before = self._plan(force)
+        before = unsealed(self.work / PLAN)
+        if before is None and (self.work / PLAN).exists() and not force:
+            raise FileExistsError(
+                f"{self.work / PLAN} is damaged, and the finished shards are of no use without it: start "
+                "over with --force"
+            )
+        finished = self._finished(run) if resume else None
         numbers = sorted(int(file.stem) for file in self.work.glob("[0-9]*.json"))
         moved = self.single and not self.file.exists()  # the run was killed after it had made the output
-        if before is not None and numbers and not (resume and moved and self._is_finished(run)):
+        if before is not None and numbers and not (finished and moved):
             if not resume and not force:
                 raise FileExistsError(
                     f"{self.work} holds {len(numbers)} finished shards of an interrupted run: resume it "
                     "(--resume), or start over (--force)"
                 )
-            changes = ""
             if resume:
                 self._load(numbers)
                 changes = _changes(before["run"], run, self.records.values())
                 if not changes:
-                    return self._written_plan({**before, "run": run}, before)
-            if not force:
-                raise FileExistsError(
-                    f"{self.work} is of another run and cannot be resumed: {changes}. Repeat that run, or "
-                    "start over with --force"
-                )
-            self.records, self.damaged = {}, {}
-        if resume and self._is_finished(run):
-            if self.single:
-                self._begun = True
-                return {}
-        else:
+                    return self._remembered({**before, "run": run})
+                if not force:
+                    raise FileExistsError(
+                        f"{self.work} is of another run and cannot be resumed: {changes}. Repeat that run, "
+                        "or start over with --force"
+                    )
+                self.records, self.damaged = {}, {}
+        if not finished:
             self._check_output(run, resume, force, known=before is not None)
-        return self._new(run, plan)
-
-    def _new(self, run: Mapping[str, Any], make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-        """Start a run. The shards of a finished folder that is resumed count as finished."""
-        finished = self.settings if not self.single else None
+        elif self.single:
+            self._begun, self.settings = True, finished
+            return {}
         self._clear()
         self._begun = True
-        if finished is None and not self.single:
-            (self.output / MANIFEST).unlink(missing_ok=True)
-            self._remove_shards()
-        plan = self._written_plan({"run": run, **make()})
-        if finished is not None:
+        if finished:  # a folder, whose shards count as finished
+            made = self._remembered({"run": run, **plan()})
             for record in finished["shards"]:
                 self.note(record)
             self._load([record["shard"] for record in finished["shards"]])
-        self.settings = None
+            return made
+        if not self.single:
+            (self.output / MANIFEST).unlink(missing_ok=True)
+            self._remove_shards()
+        return self._remembered({"run": run, **plan()})
+
+    def _remembered(self, plan: dict[str, Any]) -> dict[str, Any]:
+        with atomic_write(self.work / PLAN) as file:
+            file.write(sealed(plan))
         return plan
 
-    def _written_plan(self, plan: dict[str, Any], before: dict[str, Any] | None = None) -> dict[str, Any]:
-        if plan != before:
-            with atomic_write(self.work / PLAN) as file:
-                file.write(sealed(plan))
-        return plan
-
-    def _plan(self, force: bool) -> dict[str, Any] | None:
-        plan: dict[str, Any] | None = unsealed(self.work / PLAN)
-        if plan is None and (self.work / PLAN).exists() and not force:
-            raise FileExistsError(
-                f"{self.work / PLAN} is damaged, and the finished shards are of no use without it: start "
-                "over with --force"
-            )
-        return plan
-
-    def _is_finished(self, run: Mapping[str, Any]) -> bool:
-        """Whether the output is a finished one of this very run. If so, keep its settings."""
+    def _finished(self, run: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the settings of an output that is a finished one of this very run, or None."""
         made = self._read_settings()
         if made is None or "run" not in made:
-            return False
+            return None
         ignored = ["block_size"] if self.single else []
         bad = made["bad"] if self.single else [bad for record in made["shards"] for bad in record["bad"]]
-        if _changes(made["run"], run, [{"bad": bad}], ignored):
-            return False
-        self.settings = made
-        return True
+        return None if _changes(made["run"], run, [{"bad": bad}], ignored) else made
 
     def _read_settings(self) -> dict[str, Any] | None:
         path = side_file(self.output) if self.single else self.output / MANIFEST
@@ -300,23 +254,19 @@ class ShardWriter:
     def _load(self, numbers: list[int]) -> None:
         """Find out which shards are as they were written."""
         for number in range(max(numbers) + 1) if self.single else numbers:
-            reason = self._load_record(number)
-            if reason is not None:
-                self.damaged[number] = reason
-
-    def _load_record(self, number: int) -> str | None:
-        """Take over the record of a shard, or return what is wrong with it."""
-        path = self.work / f"{number:06d}.json"
-        record = unsealed(path)
-        if record is None:
-            return f"{path.name} {'is not as it was written' if path.exists() else 'is missing'}"
-        file = self.file if self.single else self.output / record["file"]
-        start, size = (record["at"], record["bytes"]) if self.single else (0, None)
-        if not file.exists() or checksum(file, start, size) != (record["bytes"], record["sha256"]):
-            return f"its part of {file.name} is not as it was written"
-        record.pop("notes", None)
-        self.records[number] = record
-        return None
+            path = self.work / f"{number:06d}.json"
+            record = unsealed(path)
+            if record is None:
+                how = "is not as it was written" if path.exists() else "is missing"
+                self.damaged[number] = f"{path.name} {how}"
+                continue
+            file = self.file if self.single else self.output / record["file"]
+            part = (record["at"], record["bytes"]) if self.single else (0, None)
+            if file.exists() and checksum(file, *part) == (record["bytes"], record["sha256"]):
+                record.pop("notes", None)
+                self.records[number] = record
+            else:
+                self.damaged[number] = f"its part of {file.name} is not as it was written"
 
     def gaps(self) -> Iterator[tuple[int, int | None]]:
         """Yield ranges of missing shards of a single file as (first, end). The end of the last is None."""
@@ -425,7 +375,7 @@ class ShardWriter:
             os.truncate(file, ends[-1])
             if self.format is FORMATS["parquet"] and any(own.columns != layout.columns for own in layouts):
                 file, ends = self._rewritten(layout)
-            self.format.finish(ShardedFile(file, ends, self, layout))
+            self.format.finish(file, ends, self, layout)
             sync(file)
             if settings is not None:
                 write_json(side_file(self.output), settings)
@@ -503,13 +453,7 @@ def _changes(
 
 
 def differences(before: Any, now: Any, name: str = "") -> Iterator[str]:
-    """Yield the values in which two nested dicts differ.
-
-    Examples
-    --------
-    >>> list(differences({"settings": {"seed": 0}}, {"settings": {"seed": 1}}))
-    ['settings.seed was 0, now 1']
-    """
+    """Yield the values in which two nested dicts differ."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
             yield from differences(before.get(key), now.get(key), f"{name}.{key}" if name else key)
