@@ -14,8 +14,7 @@ from cli.lines_format import PATH, TRIANGLE, write_lines
 from cli.small_sets import write_tu
 from grnf import GRNF
 from grnf.cli.app import app
-from grnf.cli.graph_input import Input
-from grnf.cli.options import LikeFeatures, Run
+from grnf.cli.graph_input import LikeInput
 from grnf.io import RawGraph, read_tu
 from grnf.metric import exact_distances, pairwise_distances, pairwise_kernels
 from optional import require
@@ -257,7 +256,7 @@ def test_graphs_are_embedded_as_they_are_read(tmp_path, monkeypatch):
 
     monkeypatch.setattr("grnf.io.files.source.Source.read", read)
     (tmp_path / "graphs.g6").write_text("Bw\n")
-    found = Input().vectors([str(tmp_path / "graphs.g6")], LikeFeatures(4), Run(quiet=True))
+    found = LikeInput(n_components=4, quiet=True).vectors([str(tmp_path / "graphs.g6")])
     assert (found[0].vectors.shape, found[0].ids[-1]) == ((5_000, 4), "4999")
     assert 1024 <= max(most) <= 2 * 1024 + 1
 

@@ -27,7 +27,7 @@ def demo(
     ] = Path("grnf-demo"),
     n_components: Annotated[int, Option("--n-components", "-m", min=1, help="Number of features M.")] = 512,
     n_graphs: Annotated[int, Option(min=40, help="Number of graphs in each dataset.")] = 600,
-    seed: Annotated[int, Option(help="Seed of the graphs and of the features.")] = 0,
+    seed: Annotated[int, "Seed of the graphs and of the features."] = 0,
 ) -> None:
     """Run the main features on two built-in datasets.
 

@@ -12,9 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import typer
 from typer import Option
 
-from grnf.cli.graph_input import Input, Sample
-from grnf.cli.options import Run, check_new, require
-from grnf.cli.test import Report, Sampling
+from grnf.cli.graph_input import Sample
+from grnf.cli.options import check_new, require
+from grnf.cli.test import Sampling
 
 __all__ = ["evaluate"]
 
@@ -22,22 +22,21 @@ TABLES = {".csv": "csv", ".md": "markdown", ".tex": "latex"}
 
 
 @dataclass(frozen=True)
-class Scores(Report):
-    """Output options of `grnf evaluate`."""
+class Scores(Sampling):
+    """Options of `grnf evaluate`."""
 
+    panel: ClassVar[str] = "Output"
     suffixes: ClassVar[tuple[str, ...]] = (".json", *TABLES)
-
     helps: ClassVar[dict[str, str]] = {
         "output": "File to write: .json (all), .csv, .md, .tex, or - for text."
     }
-    report: Annotated[
-        Path | None, Option(help="Page to write, .html: scores, typical graphs and protocol.")
-    ] = None
+
+    report: Annotated[Path | None, "Page to write, .html: scores, typical graphs and protocol."] = None
 
     def check(self) -> None:
         """Refuse names without their suffixes, and files that exist already."""
-        super().check()
         check_new("--report", self.report, (".html", ".htm"), self.force)
+        super().check()
 
 
 def evaluate(
@@ -45,20 +44,15 @@ def evaluate(
     reference: Sample,
     *,
     valid: Annotated[
-        str | None,
-        Option(metavar="MODULE:FUNCTION", help="Function that returns whether a graph is valid."),
+        str | None, Option(metavar="MODULE:FUNCTION", help="Function that returns whether a graph is valid.")
     ] = None,
     n_neighbors: Annotated[
         int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Neighbor that bounds a ball.")
     ] = 5,
     space: Annotated[
-        Literal["whitened", "plain"],
-        Option(help="Distances. whitened: equal variance in all directions. plain: d_P."),
+        Literal["whitened", "plain"], "Distances. whitened: equal variance in all directions. plain: d_P."
     ] = "whitened",
-    sampling: Sampling,
-    out: Scores,
-    reading: Input,
-    run: Run,
+    job: Scores,
 ) -> None:
     """Score generated graphs against reference graphs.
 
@@ -72,27 +66,24 @@ def evaluate(
       grnf evaluate generated.smi reference.smi
       grnf evaluate generated.smi reference.smi --valid rules:is_valid --on-error skip --report page.html
     """
-    out.check()
     from grnf import stats
 
-    with run.threads():
-        X, Y = reading.collections([generated, reference], run)
-        result = stats.evaluate(
-            X,
-            Y,
-            valid=None if valid is None else _function(valid),
-            space=space,
-            n_neighbors=n_neighbors,
-            n_resamples=sampling.n_resamples,
-            n_components=sampling.n_components,
-            random_state=sampling.seed,
-        )
-    suffix = Path(out.output).suffix.lower()
-    if out.report is not None:
+    samples = job.collections([generated, reference])
+    result = stats.evaluate(
+        *samples,
+        valid=None if valid is None else _function(valid),
+        space=space,
+        n_neighbors=n_neighbors,
+        n_resamples=job.n_resamples,
+        n_components=job.n_components,
+        random_state=job.seed,
+    )
+    if job.report is not None:
         from grnf.cli.evaluation_page import write_page
 
-        write_page(out.report, result, (X, Y))
-    out.show(result, result.to_table(TABLES[suffix]) if suffix in TABLES else None, run)
+        write_page(job.report, result, samples)
+    suffix = Path(job.output).suffix.lower()
+    job.show(result, result.to_table(TABLES[suffix]) if suffix in TABLES else None)
 
 
 def _function(text: str) -> Callable[[Any], bool]:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from typer import Option
 
-from grnf.cli.graph_input import Input, Sample
-from grnf.cli.options import LikeFeatures, Output, Run, Space, space_of_vectors
+from grnf.cli.graph_input import Sample, VectorJob
+from grnf.cli.options import Space, space_of_vectors
 from grnf.errors import GraphError
 
 __all__ = ["pick"]
@@ -24,10 +24,7 @@ def pick(
         Option(metavar="ID", help="Graph to pick first. May be repeated. By default the first of the file."),
     ] = None,
     space: Space = "joint",
-    out: Output,
-    reading: Input,
-    features: LikeFeatures,
-    run: Run,
+    job: VectorJob,
 ) -> None:
     """Pick a diverse subset of graphs.
 
@@ -39,23 +36,20 @@ def pick(
       grnf pick molecules.smi -n 20
       grnf pick library.csv -n 96 --first CHEMBL25 --keep name --output plate.csv
     """
-    out.check()
     from grnf.search import pick_diverse
 
-    reading = reading.as_in(features, source)
-    with run.threads():
-        [graphs] = reading.vectors([source], features, run, space)
-        ids = graphs.unique_ids
-        for name in first or ():
-            if name not in ids:
-                raise GraphError(f"no graph has the id {name!r}", where=source)
-        rows = [ids.index(name) for name in dict.fromkeys(first or [])] or [0]
-        picked, distances = pick_diverse(
-            graphs, max(min(count, len(ids)), len(rows)), first=rows, space=space_of_vectors(space)
-        )
+    job = job.as_in(source)
+    [graphs] = job.vectors([source], space)
+    ids = graphs.unique_ids
+    for name in first or ():
+        if name not in ids:
+            raise GraphError(f"no graph has the id {name!r}", where=source)
+    rows = [ids.index(name) for name in dict.fromkeys(first or [])] or [0]
+    most = max(min(count, len(ids)), len(rows))
+    picked = pick_diverse(graphs, most, first=rows, space=space_of_vectors(space))
     records = [
-        {"rank": rank, "id": ids[row], "distance": None if rank == 1 else distance}
-        for rank, (row, distance) in enumerate(zip(picked.tolist(), distances.tolist(), strict=True), start=1)
+        {"rank": rank, "id": ids[row], "distance": None if rank == 1 else float(distance)}
+        for rank, (row, distance) in enumerate(zip(*picked, strict=True), start=1)
     ]
-    out.write(*reading.with_columns(["rank", "id", "distance"], records, id=source), run.as_json)
-    out.summarize({"graphs": len(ids), "picked": len(records)}, run)
+    job.write(*job.with_columns(["rank", "id", "distance"], records, id=graphs))
+    job.summarize({"graphs": len(ids), "picked": len(records)})

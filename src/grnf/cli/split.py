@@ -10,8 +10,8 @@ import typer
 from typer import Option
 
 from grnf._utils.words import counted
-from grnf.cli.graph_input import Input, SourceArgument
-from grnf.cli.options import LikeFeatures, Output, Run, Space, check_radius, require, space_of_vectors
+from grnf.cli.graph_input import SourceArgument, VectorJob
+from grnf.cli.options import Space, check_radius, require, space_of_vectors
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -27,15 +27,12 @@ def split(
     *,
     by: Annotated[
         Literal["distance", "clusters", "scaffold", "random"],
-        Option(
-            help="distance: graphs of different parts are farther apart than --radius. clusters: clusters of "
-            "grnf cluster stay together. scaffold: molecules with the same Murcko scaffold do. random: "
-            "stratified by the label."
-        ),
+        "distance: graphs of different parts are farther apart than --radius. clusters: clusters of "
+        "grnf cluster stay together. scaffold: molecules with the same Murcko scaffold do. random: "
+        "stratified by the label.",
     ] = "distance",
     radius: Annotated[
-        float | None,
-        Option(help="For distance and clusters. By default the median distance to the nearest neighbor."),
+        float | None, "For distance and clusters. By default the median distance to the nearest neighbor."
     ] = None,
     sizes: Annotated[
         str, Option(metavar="A,B,...", help="Sizes of the parts: shares or proportions.")
@@ -45,10 +42,7 @@ def split(
         Option(metavar="NAME", help="Report the leakage of the split in this column of a SMILES table."),
     ] = None,
     space: Space = "joint",
-    out: Output,
-    reading: Input,
-    features: LikeFeatures,
-    run: Run,
+    job: VectorJob,
 ) -> None:
     """Split graphs into training, validation and test parts.
 
@@ -65,55 +59,52 @@ def split(
     given = len(source) > 1
     require(not (given and parts_column), "--parts-column needs a single SOURCE")
     require(list(source).count("-") <= 1, "standard input (-) can be read only once")
-    out.check()
     import numpy as np
 
     from grnf.collection import collect
     from grnf.search import split_distances, split_graphs
 
-    reading = reading.as_in(features, *source)
+    job = job.as_in(*source)
     if parts_column is not None:
-        reading = replace(reading, keep=[*(reading.keep or []), parts_column])
-    with run.threads():
-        made = _embedded(source, reading, features.in_space(space), run)
-        columns = [column for each in made for column in _columns(each)]
-        if given:
-            names = _part_names(source)
-            parts = np.repeat(np.arange(len(made)), [len(each) for each in made])
-        elif parts_column is not None:
-            names, parts = _given_parts([column.get(parts_column) for column in columns], parts_column)
-        else:
-            names = NAMES.get(len(shares), tuple(f"part{number}" for number in range(1, len(shares) + 1)))
-            y = [graph.y for graph in made[0].graphs or []]
-            parts = split_graphs(
-                made[0],
-                shares,
-                by=by,
-                radius=radius,
-                y=y if y and all(value is not None for value in y) and by == "random" else None,
-                space=space_of_vectors(space),
-                random_state=features.seed or 0,
-            )
-        Z = collect(np.concatenate([each.vectors for each in made]))
-        distances, nearest = split_distances(Z, parts, space=space_of_vectors(space))
+        job = replace(job, keep=[*(job.keep or []), parts_column])
+    made = _embedded(source, job, space)
+    columns = [column for each in made for column in _columns(each)]
+    if given:
+        names = _part_names(source)
+        parts = np.repeat(np.arange(len(made)), [len(each) for each in made])
+    elif parts_column is not None:
+        names, parts = _given_parts([column.get(parts_column) for column in columns], parts_column)
+    else:
+        names = NAMES.get(len(shares), tuple(f"part{number}" for number in range(1, len(shares) + 1)))
+        y = [graph.y for graph in made[0].graphs or []]
+        parts = split_graphs(
+            made[0],
+            shares,
+            by=by,
+            radius=radius,
+            y=y if y and all(value is not None for value in y) else None,
+            space=space_of_vectors(space),
+            random_state=job.seed or 0,
+        )
+    Z = collect(np.concatenate([each.vectors for each in made]))
+    distances, nearest = split_distances(Z, parts, space=space_of_vectors(space))
     ids = [name for each in made for name in each.unique_ids]
-    known = (["smiles"] if any("smiles" in column for column in columns) else []) + (reading.keep or [])
+    known = (["smiles"] if any("smiles" in column for column in columns) else []) + (job.keep or [])
     records = []
     for row, (name, part, other) in enumerate(zip(ids, parts.tolist(), nearest.tolist(), strict=True)):
         record: dict[str, Any] = {"id": name, "part": names[part]}
         record["distance"] = float(distances[row]) if other >= 0 else None
         record["nearest"] = ids[other] if other >= 0 else None
         records.append(record | {key: columns[row].get(key) for key in known if key != parts_column})
-    out.write(list(records[0]), records, run.as_json)
+    job.write(list(records[0]), records)
     counts: dict[str, Any] = {name: int((parts == part).sum()) for part, name in enumerate(names)}
-    least = float(distances.min())
-    counts["least distance between parts"] = least
-    text = ", ".join(f"{counts[name]:,} {name}" for name in names)
+    text = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    counts["least distance between parts"] = least = float(distances.min())
     text += f", least distance between parts {least:.6g}"
     if radius is not None and (given or parts_column or by != "distance"):
         counts["graphs within the radius of an earlier part"] = leaks = int((distances <= radius).sum())
         text += f", {counted(leaks, 'graphs')} within {radius:g} of an earlier part"
-    out.summarize(counts, run, text)
+    job.summarize(counts, text)
 
 
 def _shares(text: str) -> list[float]:
@@ -126,13 +117,13 @@ def _shares(text: str) -> list[float]:
     return shares
 
 
-def _embedded(names: list[str], reading: Input, transformer: Any, run: Run) -> list[Collection]:
+def _embedded(names: list[str], job: VectorJob, space: str) -> list[Collection]:
     """Return the collections of files with vectors, all from a transformer that is fitted on the first."""
     from grnf.collection import vectors_of
 
-    made = []
-    for graphs in reading.collections(names, run):
-        made.append(vectors_of(graphs, transformer, on_error=reading.on_error, keep_graphs=True))
+    made, transformer = [], job.in_space(space)
+    for graphs in job.collections(names):
+        made.append(vectors_of(graphs, transformer, on_error=job.on_error, keep_graphs=True))
         transformer = made[0].transformer or transformer
     if len({each.vectors.shape[1] for each in made}) > 1:
         raise GraphError("vectors have different lengths", where=", ".join(names))

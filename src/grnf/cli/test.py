@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from dataclasses import dataclass
@@ -12,19 +11,23 @@ import typer
 from typer import Option
 
 from grnf.cli.graph_input import Input, Sample
-from grnf.cli.options import Destination, Run, checked
+from grnf.cli.options import Destination, checked
 
 if TYPE_CHECKING:
     from grnf.stats import Evaluation, PermutationTestResult
 
-__all__ = ["Report", "Sampling", "test"]
+__all__ = ["Sampling", "test"]
 
 
 @dataclass(frozen=True)
-class Sampling:
-    """Features and permutations of a test."""
+class Sampling(Input, Destination):
+    """Features and permutations of a test, and where its result is written."""
 
     panel: ClassVar[str] = "Features"
+    suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")
+    helps: ClassVar[dict[str, str]] = {
+        "output": "File to write: .json (all), .csv (each statistic), or - for text."
+    }
 
     n_components: Annotated[
         int,
@@ -35,18 +38,7 @@ class Sampling:
     ] = 999
     seed: Annotated[int, Option(min=0, help="Seed of features, permutations and resamples.")] = 0
 
-
-@dataclass(frozen=True)
-class Report(Destination):
-    """Output options of `grnf test`."""
-
-    suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")
-
-    helps: ClassVar[dict[str, str]] = {
-        "output": "File to write: .json (all), .csv (each statistic), or - for text."
-    }
-
-    def show(self, result: PermutationTestResult | Evaluation, table: str | None, run: Run) -> None:
+    def show(self, result: PermutationTestResult | Evaluation, table: str | None) -> None:
         """Write a result to the file, as a table or else as JSON, and print it."""
         from grnf._utils.files import atomic_write
 
@@ -54,9 +46,9 @@ class Report(Destination):
         if self.output != "-":
             with atomic_write(self.output) as file:
                 file.write((record if table is None else table).rstrip("\n") + "\n")
-        if run.as_json:
+        if self.as_json:
             typer.echo(record)
-        elif self.output == "-" or not run.quiet:
+        elif self.output == "-" or not self.quiet:
             typer.echo(str(result))
 
 
@@ -66,19 +58,14 @@ def test(
     *,
     statistic: Annotated[
         Literal["energy", "mmd", "linear"],
-        Option(help="Energy distance, MMD^2 with Gaussian kernels, or mean vectors (linear cost)."),
+        "Energy distance, MMD^2 with Gaussian kernels, or mean vectors (linear cost).",
     ] = "energy",
     axes: Annotated[str, Option(metavar="P,P,..", help="Numbers of whitened axes to test.")] = "8,16,32,64",
-    paired: Annotated[
-        bool, Option("--paired", help="The samples are pairs in the same order: permute within pairs.")
-    ] = False,
+    paired: Annotated[bool, "The samples are pairs in the same order: permute within pairs."] = False,
     witnesses: Annotated[
         int, Option(min=0, help="Number of graphs to list that are typical of each sample.")
     ] = 5,
-    sampling: Sampling,
-    out: Report,
-    reading: Input,
-    run: Run,
+    job: Sampling,
 ) -> None:
     """Test whether two samples come from the same distribution.
 
@@ -90,32 +77,25 @@ def test(
       grnf test before.smi after.smi
       grnf test before.csv after.csv --n-resamples 9999 --n-jobs -1 --output result.json
     """
-    out.check()
     numbers = checked(lambda text: [int(part) for part in text.split(",") if part.strip()], axes, "--axes")
+    from grnf._utils.result_tables import write_text_table
     from grnf.stats import two_sample_test
 
-    with run.threads():
-        X, Y = reading.collections([first, second], run)
-        result = two_sample_test(
-            X,
-            Y,
-            statistic=statistic,
-            axes=numbers,
-            n_resamples=sampling.n_resamples,
-            paired=paired,
-            n_components=sampling.n_components,
-            n_witnesses=witnesses,
-            random_state=sampling.seed,
-        )
-    out.show(result, _table(result) if out.output.endswith(".csv") else None, run)
-
-
-def _table(result: PermutationTestResult) -> str:
-    file = io.StringIO()
-    table = csv.writer(file, lineterminator="\n")
-    table.writerow(["view", "axes", "width", "statistic", "pvalue"])
-    table.writerow(["all", "", "", f"{result.statistic:.9g}", f"{result.pvalue:.9g}"])
-    for one in result.views:
-        numbers = [f"{one.statistic:.9g}", f"{one.pvalue:.9g}"]
-        table.writerow([one.view, "" if one.axes is None else one.axes, one.width or "", *numbers])
-    return file.getvalue()
+    X, Y = job.collections([first, second])
+    result = two_sample_test(
+        X,
+        Y,
+        statistic=statistic,
+        axes=numbers,
+        n_resamples=job.n_resamples,
+        paired=paired,
+        n_components=job.n_components,
+        n_witnesses=witnesses,
+        random_state=job.seed,
+    )
+    table = io.StringIO()
+    if job.output.endswith(".csv"):
+        views = [{**vars(view), "width": str(view.width or "")} for view in result.views]
+        total = {**vars(result), "view": "all", "axes": None, "width": None}
+        write_text_table(table, ["view", "axes", "width", "statistic", "pvalue"], [total, *views], False)
+    job.show(result, table.getvalue() or None)
