@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from typer import Option
-
 from grnf.cli.graph_input import Sample, VectorJob
 from grnf.cli.options import Space, check_radius, space_of_vectors
 
@@ -22,10 +20,8 @@ def cluster(
     radius: Annotated[
         float | None, "For butina. By default the median distance to the nearest neighbor, which is printed."
     ] = None,
-    min_cluster_size: Annotated[int, Option(min=2, help="For hdbscan: size of the smallest cluster.")] = 5,
-    only: Annotated[
-        bool, Option("--only-representatives", help="Write only the representative of each cluster.")
-    ] = False,
+    min_cluster_size: Annotated[int, "For hdbscan: size of the smallest cluster.", {"min": 2}] = 5,
+    only: Annotated[bool, "--only-representatives", "Write only the representative of each cluster."] = False,
     space: Space = "joint",
     job: VectorJob,
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import os
 from collections.abc import Callable, Iterator
@@ -15,7 +14,6 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from typer import Argument, BadParameter, Option
 from typer.core import TyperCommand, TyperGroup
-from typer.models import ParameterInfo
 
 __all__ = ["Command", "Group", "command"]
 
@@ -56,10 +54,13 @@ class Group(PlainFlags, TyperGroup):
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Turn the fields of the parameter `job` into options, and run the command with what was given.
 
-    The dataclass of `job` has methods `check`, called first, and `running`, the context of the command. A
-    text in an annotated type is the help of an option or argument. Each class has an attribute `panel`, the
-    heading of the options that it adds, and may have `helps`, texts that replace those of inherited options.
-    The lines of each paragraph of the docstring are joined, so that the terminal wraps them.
+    The dataclass of `job` has methods `check`, called first, and `running`, the context of the command.
+
+    Options and arguments are types with notes: ``Annotated[int, "-m M", "Number of features. [default: 512]",
+    {"min": 1}]`` has names and a metavar, the help, and further settings of Typer. Only the help is needed.
+    Each class has an attribute `panel`, the heading of the options that it adds, and may have `helps`, texts
+    that replace those of inherited options. The lines of each paragraph of the docstring are joined, so that
+    the terminal wraps them.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         if each.kind is Parameter.KEYWORD_ONLY and not is_dataclass(hints[each.name])
     ]
     of_job = list(_fields(kind)) if kind else []
-    options = sorted([*options, *of_job], key=lambda option: PANELS.index(_note(option).rich_help_panel))
+    options = sorted([*options, *of_job], key=_place)
 
     @wraps(function)
     def called(**given: Any) -> None:
@@ -124,30 +125,29 @@ def _fields(kind: Any) -> Iterator[Parameter]:
     for field in fields(kind):
         if field.init:
             default = Parameter.empty if field.default is MISSING else field.default
-            own = next(base for base in kind.__mro__ if field.name in inspect.get_annotations(base))
+            origin = next(base for base in kind.__mro__[::-1] if field.name in inspect.get_annotations(base))
             plain = Parameter(field.name, Parameter.KEYWORD_ONLY, default=default)
-            yield _described(plain, hints[field.name], own.panel, helps.get(field.name))
+            yield _described(plain, hints[field.name], origin.panel, helps.get(field.name))
+
+
+def _place(option: Parameter) -> int:
+    return PANELS.index(get_args(option.annotation)[1].rich_help_panel)
 
 
 def _described(parameter: Parameter, hint: Any, panel: str | None, text: str | None = None) -> Parameter:
     """Return a parameter with its type, and its help as Typer takes it. Arguments have no panel."""
-    if get_origin(hint) is not Annotated:
-        return parameter.replace(annotation=hint)
-    kind, note = get_args(hint)
-    if isinstance(note, str) and panel is None:
-        note = Argument(help=note)
-    elif isinstance(note, str):
-        flag = [f"--{parameter.name.replace('_', '-')}"] if parameter.default is False else []
-        note = Option(*flag, help=note)
-    note = copy.copy(note)
-    note.rich_help_panel = note.rich_help_panel or panel
-    note.help = text or note.help
-    return parameter.replace(annotation=Annotated[kind, note])
-
-
-def _note(option: Parameter) -> ParameterInfo:
-    note: ParameterInfo = get_args(option.annotation)[1]
-    return note
+    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint, "")
+    settings = notes.pop() if isinstance(notes[-1], dict) else {}
+    words = " ".join(notes[:-1]).split()
+    names = [word for word in words if word.startswith("-")]
+    own, _, default = notes[-1].partition(" [default: ")
+    about: dict[str, Any] = {"help": text or own, "metavar": " ".join(words[len(names) :]) or None}
+    if panel is None:
+        return parameter.replace(annotation=Annotated[kind, Argument(**about)])
+    if not any(name.startswith("--") for name in names):
+        names.insert(0, f"--{parameter.name.replace('_', '-')}")
+    about |= {"show_default": default[:-1] or True, "rich_help_panel": panel, **settings}
+    return parameter.replace(annotation=Annotated[kind, Option(*names, **about)])
 
 
 def _joined(doc: str | None) -> str | None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
 
 from grnf.cli.graph_input import TableJob
 from grnf.cli.options import check_new, require
@@ -26,25 +25,19 @@ def compare(
     second: Annotated[
         str, "File or SMILES string to compare with. If ID follows, the id of a graph in FIRST."
     ],
-    other: Annotated[str | None, Argument(metavar="ID", help="Id of a second graph in FIRST.")] = None,
+    other: Annotated[str | None, "ID", "Id of a second graph in FIRST."] = None,
     *,
-    first_id: Annotated[str | None, Option(metavar="ID", help="Graph of the first file.")] = None,
-    second_id: Annotated[str | None, Option(metavar="ID", help="Graph of the second file.")] = None,
+    first_id: Annotated[str | None, "ID", "Graph of the first file."] = None,
+    second_id: Annotated[str | None, "ID", "Graph of the second file."] = None,
     attribute: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="Compare this attribute only. May be repeated.", show_default="all"),
+        list[str] | None, "NAME", "Compare this attribute only. May be repeated. [default: all]"
     ] = None,
-    tolerance: Annotated[float, Option(min=0, help="Numbers that differ by less are equal.")] = 1e-9,
+    tolerance: Annotated[float, "Numbers that differ by less are equal.", {"min": 0}] = 1e-9,
     costs: Annotated[
         Path | None,
-        Option(
-            help="JSON file of costs: node_substitution, node_deletion, node_insertion, edge_....",
-            show_default="1 each",
-        ),
+        "JSON file of costs: node_substitution, node_deletion, node_insertion, edge_.... [default: 1 each]",
     ] = None,
-    time_limit: Annotated[
-        float, Option(metavar="SECONDS", min=0, help="Time of the exact search. 0: bounds only.")
-    ] = 1.0,
+    time_limit: Annotated[float, "SECONDS", "Time of the exact search. 0: bounds only.", {"min": 0}] = 1.0,
     picture: Annotated[
         Path | None, "Figure of both graphs with marked differences: .png, .svg or .pdf."
     ] = None,

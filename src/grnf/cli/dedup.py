@@ -6,8 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Option
-
 from grnf._utils.files import check_free
 from grnf.cli.graph_input import VectorJob, require_graphs
 from grnf.cli.options import Space, check_radius, require, space_of_vectors
@@ -19,17 +17,13 @@ def dedup(
     source: Annotated[str, "File, folder, glob or pipe of graphs, or - for standard input."],
     other: Annotated[str | None, "Graphs that should not be in SOURCE, such as a test set."] = None,
     *,
-    near: Annotated[
-        float | None, Option(metavar="EPS", help="Also report pairs up to this distance, isomorphic or not.")
-    ] = None,
+    near: Annotated[float | None, "EPS", "Also report pairs up to this distance, isomorphic or not."] = None,
     space: Space = "joint",
     write: Annotated[
         Path | None,
-        Option(
-            metavar="PATH",
-            help="Write SOURCE without redundant graphs to this file, in its format, with all columns.",
-            rich_help_panel="Output",
-        ),
+        "PATH",
+        "Write SOURCE without redundant graphs to this file, in its format, with all columns.",
+        {"rich_help_panel": "Output"},
     ] = None,
     job: VectorJob,
 ) -> None:

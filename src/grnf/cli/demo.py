@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from grnf._utils.files import atomic_write, write_array, write_json
 
 if TYPE_CHECKING:
@@ -22,11 +20,9 @@ BASELINE = "baseline: SVM on degrees and mean attributes"
 
 def demo(
     *,
-    output: Annotated[
-        Path, Option("--output", "-o", help="Folder to write to.", rich_help_panel="Output")
-    ] = Path("grnf-demo"),
-    n_components: Annotated[int, Option("--n-components", "-m", min=1, help="Number of features M.")] = 512,
-    n_graphs: Annotated[int, Option(min=40, help="Number of graphs in each dataset.")] = 600,
+    output: Annotated[Path, "-o", "Folder to write to.", {"rich_help_panel": "Output"}] = Path("grnf-demo"),
+    n_components: Annotated[int, "-m", "Number of features M.", {"min": 1}] = 512,
+    n_graphs: Annotated[int, "Number of graphs in each dataset.", {"min": 40}] = 600,
     seed: Annotated[int, "Seed of the graphs and of the features."] = 0,
 ) -> None:
     """Run the main features on two built-in datasets.

@@ -6,7 +6,6 @@ import json
 from typing import Annotated, Any, Literal
 
 import typer
-from typer import Option
 
 from grnf.cli.options import DELTA, require
 
@@ -22,14 +21,12 @@ NOTES = {
 def dimension(
     *,
     eps: Annotated[float | None, "Accepted error of a squared distance (or kernel value)."] = None,
-    delta: Annotated[
-        float | None, Option(help="Accepted probability of a larger error.", show_default=str(DELTA))
-    ] = None,
-    n_components: Annotated[int | None, Option("--n-components", "-m", help="Number of features M.")] = None,
+    delta: Annotated[float | None, "Accepted probability of a larger error. [default: 0.05]"] = None,
+    n_components: Annotated[int | None, "-m", "Number of features M."] = None,
     n_graphs: Annotated[int | None, "Bound the error for all pairs of this many graphs together."] = None,
     quantity: Annotated[Literal["distance", "kernel"], "What is estimated."] = "distance",
     activation: Annotated[Literal["tanh", "sigmoid", "ramp"], "Output activation."] = "tanh",
-    as_json: Annotated[bool, Option("--json", help="Print JSON.", rich_help_panel="Run")] = False,
+    as_json: Annotated[bool, "--json", "Print JSON.", {"rich_help_panel": "Run"}] = False,
 ) -> None:
     """Compute how many features an error bound needs.
 

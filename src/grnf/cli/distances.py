@@ -14,8 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from typer import Option
-
 from grnf._utils.files import is_pipe
 from grnf._utils.words import counted
 from grnf.cli.graph_input import Sample, VectorJob, holds_vectors
@@ -46,9 +44,7 @@ class Matrix(VectorJob):
     }
 
     pairs: Annotated[Path | None, "CSV file with two columns of ids: compute only these pairs."] = None
-    nearest: Annotated[
-        int | None, Option(min=1, metavar="K", help="Write only the K nearest of each graph.")
-    ] = None
+    nearest: Annotated[int | None, "K", "Write only the K nearest of each graph.", {"min": 1}] = None
 
     def check_output(self) -> None:
         """Refuse a file whose name has not the suffix of a table or of a matrix, or that exists already."""
@@ -63,8 +59,7 @@ def distances(
     kernel: Annotated[bool, "Compute the kernel kappa_P instead of distances."] = False,
     exact: Annotated[bool, "Compute distances of infinitely many hidden channels, without sampling."] = False,
     confidence: Annotated[
-        float | None,
-        Option(metavar="P", help="With --pairs: add intervals that contain the value with probability P."),
+        float | None, "P", "With --pairs: add intervals that contain the value with probability P."
     ] = None,
     job: Matrix,
 ) -> None:

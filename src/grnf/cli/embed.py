@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
-from typer import Option
 
 from grnf._utils.files import check_free
 from grnf._utils.words import counted
@@ -39,43 +38,26 @@ class EmbedJob(FullFeatures, LikeInput, Output):
 
     on_error: Annotated[
         Literal["raise", "nan", "skip"],
-        Option(
-            help="A graph that cannot be used. raise: stop. nan: a row of NaN. skip: leave it out.",
-            rich_help_panel="Input",
-        ),
+        "A graph that cannot be used. raise: stop. nan: a row of NaN. skip: leave it out.",
     ] = "raise"  # type: ignore[assignment]
     block_size: Annotated[
-        int, Option(min=1, help="Graphs that are held in memory at a time.", rich_help_panel="Input")
+        int, "Graphs that are held in memory at a time.", {"min": 1, "rich_help_panel": "Input"}
     ] = 1024
     output: Annotated[
         str,
-        Option(
-            "--output",
-            "-o",
-            help="File to write: .parquet, .npy, .npz, .csv, or - for CSV on standard output. A name without "
-            "a suffix is a folder of Parquet shards with a manifest.",
-        ),
+        "-o",
+        "File to write: .parquet, .npy, .npz, .csv, or - for CSV on standard output. A name without "
+        "a suffix is a folder of Parquet shards with a manifest.",
     ] = field(kw_only=True)
-    shard_size: Annotated[
-        int | None, Option(min=1, help="Graphs per shard of a folder.", show_default="32768")
-    ] = None
+    shard_size: Annotated[int | None, "Graphs per shard of a folder. [default: 32768]", {"min": 1}] = None
     resume: Annotated[bool, "Continue an interrupted run, if there is one."] = False
-    n_jobs: Annotated[
-        int | None,
-        Option(
-            help="Threads, or processes for a folder. -1 for all cores.",
-            show_default="1",
-            rich_help_panel="Run",
-        ),
-    ] = None  # type: ignore[assignment]
+    n_jobs: Annotated[int | None, "Threads, or processes for a folder. -1 for all cores. [default: 1]"] = None  # type: ignore[assignment]
     dask: Annotated[
         str | None,
-        Option(
-            metavar="ADDRESS",
-            help="For a folder: compute on the Dask cluster with this scheduler address, or on a new one on "
-            "this computer (local).",
-            rich_help_panel="Run",
-        ),
+        "ADDRESS",
+        "For a folder: compute on the Dask cluster with this scheduler address, or on a new one on "
+        "this computer (local).",
+        {"rich_help_panel": "Run"},
     ] = None
 
     def check(self) -> None:

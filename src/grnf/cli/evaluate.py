@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import typer
-from typer import Option
 
 from grnf.cli.graph_input import Sample
 from grnf.cli.options import check_new, require
@@ -43,12 +42,8 @@ def evaluate(
     generated: Sample,
     reference: Sample,
     *,
-    valid: Annotated[
-        str | None, Option(metavar="MODULE:FUNCTION", help="Function that returns whether a graph is valid.")
-    ] = None,
-    n_neighbors: Annotated[
-        int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Neighbor that bounds a ball.")
-    ] = 5,
+    valid: Annotated[str | None, "MODULE:FUNCTION", "Function that returns whether a graph is valid."] = None,
+    n_neighbors: Annotated[int, "-k K", "Neighbor that bounds a ball.", {"min": 1}] = 5,
     space: Annotated[
         Literal["whitened", "plain"], "Distances. whitened: equal variance in all directions. plain: d_P."
     ] = "whitened",

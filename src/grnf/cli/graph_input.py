@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import typer
-from typer import Argument, Option
 
 from grnf._utils.files import is_pipe
 from grnf._utils.words import counted
@@ -36,8 +35,7 @@ CHEMISTRY = ("standardize", "stereo")
 """Options that change what of a molecule is used."""
 
 SourceArgument = Annotated[
-    list[str],
-    Argument(metavar="SOURCE", help="Files, folders, globs or a pipe of graphs, or - for standard input."),
+    list[str], "SOURCE", "Files, folders, globs or a pipe of graphs, or - for standard input."
 ]
 OnError = Annotated[
     Literal["raise", "skip"], "A graph that cannot be used. raise: stop. skip: leave it out and report it."
@@ -53,41 +51,32 @@ class Input(Messages):
 
     format: Annotated[
         str | None,
-        Option(
-            metavar="NAME[:OPTIONS]",
-            help="Input format if the file name does not show it, with reader options after a colon. "
-            "Examples: edge-list:directed, matrices:array=A,y=age.",
-        ),
+        "NAME[:OPTIONS]",
+        "Input format if the file name does not show it, with reader options after a colon. "
+        "Examples: edge-list:directed, matrices:array=A,y=age.",
     ] = None
     on_error: OnError = "raise"
     smiles_column: Annotated[
-        str | None,
-        Option(metavar="NAME", help="SMILES column of a table. By default found by its name or values."),
+        str | None, "NAME", "SMILES column of a table. By default found by its name or values."
     ] = None
-    id_column: Annotated[
-        str | None, Option(metavar="NAME", help="Id column of a SMILES table. By default found by its name.")
-    ] = None
+    id_column: Annotated[str | None, "NAME", "Id column of a SMILES table. By default found by its name."] = (
+        None
+    )
     target: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="Label column of a SMILES table. Several: repeat it, or use commas."),
+        list[str] | None, "NAME", "Label column of a SMILES table. Several: repeat it, or use commas."
     ] = None
     keep: Annotated[
         list[str] | None,
-        Option(
-            metavar="NAME",
-            help="Column of a SMILES table to keep in outputs with a row per graph. May be repeated.",
-        ),
+        "NAME",
+        "Column of a SMILES table to keep in outputs with a row per graph. May be repeated.",
     ] = None
     standardize: Annotated[bool, "Use the largest fragment of each molecule, neutralized (salts)."] = False
     stereo: Annotated[bool, "Add stereochemistry and isotopes to the attributes of molecules."] = False
-    encoding: Annotated[
-        str | None, Option(metavar="NAME", help="Encoding of text, such as latin-1.", show_default="utf-8")
-    ] = None
+    encoding: Annotated[str | None, "NAME", "Encoding of text, such as latin-1. [default: utf-8]"] = None
     no_header: Annotated[bool, "The first row is data. Columns are called 1, 2, 3, ..."] = False
-    decimal: Annotated[str, Option(metavar="MARK", help="Decimal mark of numbers in text: . or ,")] = "."
+    decimal: Annotated[str, "MARK", "Decimal mark of numbers in text: . or ,"] = "."
     max_memory: Annotated[
-        str | None,
-        Option(metavar="SIZE", help="Memory that one graph may take. Example: 4GB.", show_default="half"),
+        str | None, "SIZE", "Memory that one graph may take. Example: 4GB. [default: half]"
     ] = None
     columns: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False)
     """Columns of the graphs of each collection, by their ids: SMILES, and those to keep."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
-from typer import Argument, Option
 
 from grnf.cli.graph_input import LikeInput, holds_vectors, require_graphs
 from grnf.cli.messages import progress
@@ -31,17 +30,15 @@ class Indexing(LikeInput, Run):
 
     panel: ClassVar[str] = "Output"
 
-    output: Annotated[Path | None, Option("--output", "-o", help="Folder of the index.")] = None
+    output: Annotated[Path | None, "-o", "Folder of the index."] = None
 
 
 def index(
     source: Annotated[
         list[str] | None,
-        Argument(
-            metavar="SOURCE",
-            help="Graphs (files, folders, globs, or - for standard input), or vectors made by grnf embed: a "
-            "file, or a folder of shards.",
-        ),
+        "SOURCE",
+        "Graphs (files, folders, globs, or - for standard input), or vectors made by grnf embed: a "
+        "file, or a folder of shards.",
     ] = None,
     *,
     append: Annotated[bool, "Add to an existing index."] = False,

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
-from typer import Argument
 
 from grnf.cli.graph_input import Input, holds_vectors
 from grnf.cli.messages import progress, with_progress
@@ -19,10 +18,8 @@ __all__ = ["info"]
 def info(
     source: Annotated[
         list[str] | None,
-        Argument(
-            metavar="SOURCE",
-            help="Files, folders or globs of graphs (- for standard input), or a file or folder of vectors.",
-        ),
+        "SOURCE",
+        "Files, folders or globs of graphs (- for standard input), or a file or folder of vectors.",
     ] = None,
     *,
     formats: Annotated[bool, "List the file formats, and exit."] = False,

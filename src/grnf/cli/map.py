@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from typer import Option
-
 from grnf._utils.words import counted
 from grnf.cli.graph_input import LikeInput, SourceArgument
 from grnf.cli.options import Destination, Space, check_new, check_probability, require, space_of_vectors
@@ -27,7 +25,7 @@ class Page(LikeInput, Destination):
     panel: ClassVar[str] = "Output"
     suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm")
 
-    output: Annotated[str, Option("--output", "-o", help="Page to write, .html.")] = "map.html"
+    output: Annotated[str, "-o", "Page to write, .html."] = "map.html"
     save_layout: Annotated[Path | None, "Layout file to write, .npz, for --onto."] = None
 
     def check(self) -> None:
@@ -39,33 +37,23 @@ class Page(LikeInput, Destination):
 def map(  # noqa: A001 the word users know
     source: SourceArgument,
     *,
-    title: Annotated[str | None, Option(help="Title of the page.", show_default="the input")] = None,
+    title: Annotated[str | None, "Title of the page. [default: the input]"] = None,
     layout: Annotated[
         Literal["auto", "tsne", "umap", "pca"],
         "auto: t-SNE for up to 5,000 graphs. For more, UMAP or, if it is not installed, PCA.",
     ] = "auto",
     space: Space = "joint",
-    n_neighbors: Annotated[
-        int, Option("--n-neighbors", "-k", min=0, max=50, metavar="K", help="Number of neighbors shown.")
-    ] = 6,
+    n_neighbors: Annotated[int, "-k K", "Number of neighbors shown.", {"min": 0, "max": 50}] = 6,
     differences: Annotated[
         bool | None,
-        Option(
-            "--differences/--no-differences",
-            help="Mark what differs between a graph and its neighbors.",
-            show_default="up to 12,000 pairs",
-        ),
+        "--differences/--no-differences",
+        "Mark what differs between a graph and its neighbors. [default: up to 12,000 pairs]",
     ] = None,
-    color: Annotated[
-        str | None, Option(metavar="NAME", help="Column that colors the points at first.")
-    ] = None,
-    clusters: Annotated[int, Option(min=2, max=16, help="Number of clusters.")] = 8,
-    positions: Annotated[
-        str | None, Option(metavar="NAME", help="Node attribute with the positions of nodes.")
-    ] = None,
+    color: Annotated[str | None, "NAME", "Column that colors the points at first."] = None,
+    clusters: Annotated[int, "Number of clusters.", {"min": 2, "max": 16}] = 8,
+    positions: Annotated[str | None, "NAME", "Node attribute with the positions of nodes."] = None,
     confidence: Annotated[
-        float | None,
-        Option(metavar="P", help="Show intervals that contain d_P with probability P, not standard errors."),
+        float | None, "P", "Show intervals that contain d_P with probability P, not standard errors."
     ] = None,
     onto: Annotated[Path | None, "Saved layout (.npz): place the graphs on that map."] = None,
     job: Page,

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
-from typer import Argument, Option
 
 from grnf._utils.files import check_free
-from grnf.cli.graph_input import LikeInput, OnError, Sample, check_format, unknown_transformer
+from grnf.cli.graph_input import LikeInput, Sample, check_format, unknown_transformer
 from grnf.cli.options import DELTA, Destination, check_probability, require
 from grnf.errors import GraphError
 
@@ -30,27 +29,22 @@ __all__ = ["monitor"]
 
 
 @dataclass(frozen=True)
-class StreamInput(LikeInput):
-    """How the stream is read."""
-
-    panel: ClassVar[str] = "Input"
-
-    on_error: OnError = "skip"
-    follow: Annotated[bool, Option("--follow", "-f", help="At the end of a file, wait for more.")] = False
-    block_size: Annotated[int, Option(min=1, help="Largest number of graphs read at a time.")] = 256
-
-
-@dataclass(frozen=True)
-class MonitorJob(StreamInput, Destination):
+class MonitorJob(LikeInput, Destination):
     """Options of `grnf monitor`."""
 
     panel: ClassVar[str] = "Method"
-    helps: ClassVar[dict[str, str]] = {
-        "output": "JSON lines file to write, or - for standard output.",
-        "on_error": "A graph that cannot be used. raise: stop. skip: report it and continue.",
-    }
+    helps: ClassVar[dict[str, str]] = {"output": "JSON lines file to write, or - for standard output."}
 
-    alpha: Annotated[float | None, Option(help="Probability of any false alarm.", show_default="0.05")] = None
+    on_error: Annotated[
+        Literal["raise", "skip"], "A graph that cannot be used. raise: stop. skip: report it and continue."
+    ] = "skip"
+    follow: Annotated[bool, "-f", "At the end of a file, wait for more.", {"rich_help_panel": "Input"}] = (
+        False
+    )
+    block_size: Annotated[
+        int, "Largest number of graphs read at a time.", {"min": 1, "rich_help_panel": "Input"}
+    ] = 256
+    alpha: Annotated[float | None, "Probability of any false alarm. [default: 0.05]"] = None
     mean_time: Annotated[float | None, "Mean number of graphs until a false alarm. It excludes --alpha."] = (
         None
     )
@@ -59,9 +53,7 @@ class MonitorJob(StreamInput, Destination):
         "After an alarm: continue, stop, or restart with the same reference.",
     ] = "continue"
     state: Annotated[Path | None, "File that keeps the state, from which a later run continues."] = None
-    alarms_only: Annotated[
-        bool, Option("--alarms-only", help="Write only the alarms.", rich_help_panel="Output")
-    ] = False
+    alarms_only: Annotated[bool, "Write only the alarms.", {"rich_help_panel": "Output"}] = False
 
     def check(self) -> None:
         """Refuse values that are not allowed."""
@@ -79,7 +71,7 @@ class MonitorJob(StreamInput, Destination):
 
 def monitor(
     reference: Sample,
-    stream: Annotated[str, Argument(help="Graphs to monitor, or - for standard input.")] = "-",
+    stream: Annotated[str, "Graphs to monitor, or - for standard input."] = "-",
     *,
     job: MonitorJob,
 ) -> None:

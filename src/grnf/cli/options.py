@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
-from typer import Option
 
 from grnf._utils.files import check_free
 from grnf._utils.words import counted
@@ -33,7 +32,7 @@ __all__ = [
 DELTA = 0.05
 
 ActivationName = Literal["identity", "relu", "ramp", "sigmoid", "tanh", "erf"]
-Force = Annotated[bool, Option("--force", help="Overwrite existing output.", rich_help_panel="Output")]
+Force = Annotated[bool, "Overwrite existing output."]
 Space = Annotated[
     Literal["joint", "d_P", "whitened"],
     "Distances. joint: WL labels and whitened GRNF, in which near graphs are alike. d_P: the "
@@ -83,10 +82,8 @@ class Messages:
 
     panel: ClassVar[str] = "Run"
 
-    quiet: Annotated[bool, Option("--quiet", "-q", callback=_hush, help="Print only results and errors.")] = (
-        False
-    )
-    as_json: Annotated[bool, Option("--json", help="Print JSON.")] = False
+    quiet: Annotated[bool, "-q", "Print only results and errors.", {"callback": _hush}] = False
+    as_json: Annotated[bool, "--json", "Print JSON."] = False
 
     def check(self) -> None:
         """Refuse values that are not allowed, before much is done."""
@@ -133,9 +130,7 @@ class Destination(Run):
     panel: ClassVar[str] = "Output"
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", ".parquet")
 
-    output: Annotated[
-        str, Option("--output", "-o", help="File to write: .csv, .json, .parquet, or - for standard output.")
-    ] = "-"
+    output: Annotated[str, "-o", "File to write: .csv, .json, .parquet, or - for standard output."] = "-"
     force: Force = False
 
     def check(self) -> None:
@@ -197,19 +192,13 @@ class Features:
 
     panel: ClassVar[str] = "Features"
 
-    n_components: Annotated[
-        int | None,
-        Option("--n-components", "-m", min=1, metavar="M", help="Number of features.", show_default="512"),
-    ] = None
+    n_components: Annotated[int | None, "-m M", "Number of features. [default: 512]", {"min": 1}] = None
     orders: Annotated[
         str | None,
-        Option(
-            metavar="DIST",
-            help="Distribution of the hidden order. Examples: 1:2/3,2:1/3, poisson:0.5.",
-            show_default="1:2/3,2:1/3",
-        ),
+        "DIST",
+        "Distribution of the hidden order. Examples: 1:2/3,2:1/3, poisson:0.5. [default: 1:2/3,2:1/3]",
     ] = None
-    seed: Annotated[int | None, Option(help="Seed of the random features.", show_default="0")] = None
+    seed: Annotated[int | None, "Seed of the random features. [default: 0]"] = None
 
     def given(self) -> dict[str, Any]:
         """Return the settings that were given, by the names of their options."""
@@ -294,60 +283,38 @@ class FullFeatures(LikeFeatures):
     panel: ClassVar[str] = "Features"
 
     n_components: Annotated[
-        str | None,
-        Option(
-            "--n-components",
-            "-m",
-            metavar="M|auto",
-            help="Number of features. auto: computed from --eps and --delta.",
-            show_default="512",
-        ),
+        str | None, "-m M|auto", "Number of features. auto: computed from --eps and --delta. [default: 512]"
     ] = None  # type: ignore[assignment]
     eps: Annotated[float | None, "Accepted error of squared distances, for -m auto."] = None
-    delta: Annotated[
-        float | None,
-        Option(help="Accepted probability of a larger error, for -m auto.", show_default=str(DELTA)),
-    ] = None
-    proposal: Annotated[
-        str | None,
-        Option(
-            metavar="DIST",
-            help="Distribution to sample from, written like --orders, or the orders to sample from: 1,2.",
-        ),
-    ] = None
-    heads: Annotated[int | None, Option(help="Output heads per hidden sample.", show_default="1")] = None
-    stratified: Annotated[bool, "Spread the orders evenly over the features."] = False
-    max_seconds_per_graph: Annotated[
-        float | None, Option(metavar="SECONDS", help="Leave out orders that take longer, with a warning.")
-    ] = None
-    hidden_channels: Annotated[int | None, Option(help="Number of hidden channels.", show_default="4")] = None
-    hidden_activation: Annotated[
-        ActivationName | None, Option(help="Hidden activation.", show_default="relu")
-    ] = None
-    activation: Annotated[ActivationName | None, Option(help="Output activation.", show_default="tanh")] = (
+    delta: Annotated[float | None, "Accepted probability of a larger error, for -m auto. [default: 0.05]"] = (
         None
     )
+    proposal: Annotated[
+        str | None,
+        "DIST",
+        "Distribution to sample from, written like --orders, or the orders to sample from: 1,2.",
+    ] = None
+    heads: Annotated[int | None, "Output heads per hidden sample. [default: 1]"] = None
+    stratified: Annotated[bool, "Spread the orders evenly over the features."] = False
+    max_seconds_per_graph: Annotated[
+        float | None, "SECONDS", "Leave out orders that take longer, with a warning."
+    ] = None
+    hidden_channels: Annotated[int | None, "Number of hidden channels. [default: 4]"] = None
+    hidden_activation: Annotated[ActivationName | None, "Hidden activation. [default: relu]"] = None
+    activation: Annotated[ActivationName | None, "Output activation. [default: tanh]"] = None
     basis: Annotated[
-        Literal["indicator", "overlapping"] | None,
-        Option(help="Basis of the equivariant maps.", show_default="indicator"),
+        Literal["indicator", "overlapping"] | None, "Basis of the equivariant maps. [default: indicator]"
     ] = None
     no_normalize: Annotated[bool, "Use sums over nodes instead of means."] = False
     no_center: Annotated[bool, "Do not subtract the vector of the null graph."] = False
-    dtype: Annotated[
-        Literal["float32", "float64"] | None, Option(help="Type of the vectors.", show_default="float32")
-    ] = None
+    dtype: Annotated[Literal["float32", "float64"] | None, "Type of the vectors. [default: float32]"] = None
     handle_unknown: Annotated[
         Literal["open", "error", "ignore"] | None,
-        Option(
-            help="A category that fit did not find. open: a new channel. error: stop. ignore: zeros.",
-            show_default="open",
-        ),
+        "A category that fit did not find. open: a new channel. error: stop. ignore: zeros. [default: open]",
     ] = None
     handle_missing: Annotated[
         Literal["error", "zero"] | None,
-        Option(
-            help="An attribute that some nodes or edges lack. error: stop. zero: zeros.", show_default="error"
-        ),
+        "An attribute that some nodes or edges lack. error: stop. zero: zeros. [default: error]",
     ] = None
 
     def parameters(self) -> dict[str, Any]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Option
-
 from grnf.cli.graph_input import Sample, VectorJob
 from grnf.cli.options import Space, check_probability, require, space_of_vectors
 
@@ -22,11 +20,9 @@ def outliers(
     contamination: Annotated[
         float | None, "Flag this share, the graphs with the largest scores. Excludes --reference."
     ] = None,
-    n_neighbors: Annotated[
-        int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest neighbors.")
-    ] = 1,
+    n_neighbors: Annotated[int, "-k K", "Number of nearest neighbors.", {"min": 1}] = 1,
     space: Space = "joint",
-    only: Annotated[bool, Option("--only-outliers", help="Write only the flagged graphs.")] = False,
+    only: Annotated[bool, "--only-outliers", "Write only the flagged graphs."] = False,
     job: VectorJob,
 ) -> None:
     """Score graphs against a reference and flag outliers.

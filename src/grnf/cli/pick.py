@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Option
-
 from grnf.cli.graph_input import Sample, VectorJob
 from grnf.cli.options import Space, space_of_vectors
 from grnf.errors import GraphError
@@ -16,12 +14,9 @@ __all__ = ["pick"]
 def pick(
     source: Sample,
     *,
-    count: Annotated[
-        int, Option("--count", "-n", min=1, metavar="N", help="Number of graphs to pick.")
-    ] = 100,
+    count: Annotated[int, "-n N", "Number of graphs to pick.", {"min": 1}] = 100,
     first: Annotated[
-        list[str] | None,
-        Option(metavar="ID", help="Graph to pick first. May be repeated. By default the first of the file."),
+        list[str] | None, "ID", "Graph to pick first. May be repeated. By default the first of the file."
     ] = None,
     space: Space = "joint",
     job: VectorJob,

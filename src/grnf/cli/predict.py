@@ -8,9 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from typer import Option
-
-from grnf.cli.graph_input import Input, OnError, SourceArgument, TableJob
+from grnf.cli.graph_input import SourceArgument, TableJob
 from grnf.cli.messages import progress, with_progress
 from grnf.cli.options import check_new, check_probability
 from grnf.errors import GraphError
@@ -23,33 +21,23 @@ SHOWN = 12
 
 
 @dataclass(frozen=True)
-class NewGraphs(Input):
-    """How new graphs are read."""
-
-    panel: ClassVar[str] = "Input"
-
-    on_error: OnError = "skip"
-    handle_missing: Annotated[
-        Literal["error", "zero"] | None,
-        Option(
-            help="An attribute that new graphs lack. error: no prediction. zero: zeros.",
-            show_default="as in training: error, unless training graphs lack some",
-        ),
-    ] = None
-
-
-@dataclass(frozen=True)
-class Prediction(NewGraphs, TableJob):
+class Prediction(TableJob):
     """Options of `grnf predict`."""
 
     panel: ClassVar[str] = "Method"
-    helps: ClassVar[dict[str, str]] = {
-        "on_error": "A graph that cannot be used. raise: stop. skip: write its row with the reason."
-    }
 
-    confidence: Annotated[
-        float, Option(metavar="P", help="Share of true values in the intervals or sets.")
-    ] = 0.9
+    on_error: Annotated[
+        Literal["raise", "skip"],
+        "A graph that cannot be used. raise: stop. skip: write its row with the reason.",
+    ] = "skip"
+    handle_missing: Annotated[
+        Literal["error", "zero"] | None,
+        "An attribute that new graphs lack. error: no prediction. zero: zeros. "
+        "[default: as in training: error, unless training graphs lack some]",
+        {"rich_help_panel": "Input"},
+    ] = None
+
+    confidence: Annotated[float, "P", "Share of true values in the intervals or sets."] = 0.9
     explain: Annotated[
         Path | None, "Page (.html) that shows what nodes and edges add to the first predictions."
     ] = None

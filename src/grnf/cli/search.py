@@ -8,8 +8,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from typer import Option
-
 from grnf.cli.graph_input import TableJob
 from grnf.cli.options import check_probability, check_radius, require
 
@@ -31,30 +29,23 @@ def search(
     folder: Annotated[Path, "Index made by grnf index."],
     queries: Annotated[str, "Graphs (- for standard input) or vectors to find the neighbors of."],
     *,
-    n_neighbors: Annotated[
-        int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest graphs.")
-    ] = 10,
+    n_neighbors: Annotated[int, "-k K", "Number of nearest graphs.", {"min": 1}] = 10,
     radius: Annotated[float | None, "Return all graphs up to this distance instead of the nearest."] = None,
     others: Annotated[bool, "Leave out the graph that has the id of the query."] = False,
     confidence: Annotated[
-        float | None,
-        Option(metavar="P", help="Add intervals that contain d_P with probability P each, for example 0.95."),
+        float | None, "P", "Add intervals that contain d_P with probability P each, for example 0.95."
     ] = None,
     certified: Annotated[
         float | None,
-        Option(
-            metavar="P",
-            help="Return the true nearest neighbors under d_P with probability P, for example 0.95. "
-            'Unresolved neighbors are marked "tied".',
-        ),
+        "P",
+        "Return the true nearest neighbors under d_P with probability P, for example 0.95. "
+        'Unresolved neighbors are marked "tied".',
     ] = None,
     time_limit: Annotated[
         float | None,
-        Option(
-            min=0,
-            metavar="SECONDS",
-            help='With --certified: stop after this time. Neighbors that are unresolved then are "tied".',
-        ),
+        "SECONDS",
+        'With --certified: stop after this time. Neighbors that are unresolved then are "tied".',
+        {"min": 0},
     ] = None,
     job: Hits,
 ) -> None:

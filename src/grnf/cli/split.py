@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer import Option
 
 from grnf._utils.words import counted
 from grnf.cli.graph_input import SourceArgument, VectorJob
@@ -34,12 +33,9 @@ def split(
     radius: Annotated[
         float | None, "For distance and clusters. By default the median distance to the nearest neighbor."
     ] = None,
-    sizes: Annotated[
-        str, Option(metavar="A,B,...", help="Sizes of the parts: shares or proportions.")
-    ] = "0.8,0.1,0.1",
+    sizes: Annotated[str, "A,B,...", "Sizes of the parts: shares or proportions."] = "0.8,0.1,0.1",
     parts_column: Annotated[
-        str | None,
-        Option(metavar="NAME", help="Report the leakage of the split in this column of a SMILES table."),
+        str | None, "NAME", "Report the leakage of the split in this column of a SMILES table."
     ] = None,
     space: Space = "joint",
     job: VectorJob,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
-from typer import Option
 
 from grnf.cli.graph_input import Input, Sample
 from grnf.cli.options import Destination, checked
@@ -29,14 +28,9 @@ class Sampling(Input, Destination):
         "output": "File to write: .json (all), .csv (each statistic), or - for text."
     }
 
-    n_components: Annotated[
-        int,
-        Option("--n-components", "-m", min=1, metavar="M", help="Number of features per feature view."),
-    ] = 512
-    n_resamples: Annotated[
-        int, Option(min=1, metavar="B", help="Number of permutations. p is at least 1 / (1 + B).")
-    ] = 999
-    seed: Annotated[int, Option(min=0, help="Seed of features, permutations and resamples.")] = 0
+    n_components: Annotated[int, "-m M", "Number of features per feature view.", {"min": 1}] = 512
+    n_resamples: Annotated[int, "B", "Number of permutations. p is at least 1 / (1 + B).", {"min": 1}] = 999
+    seed: Annotated[int, "Seed of features, permutations and resamples.", {"min": 0}] = 0
 
     def show(self, result: PermutationTestResult | Evaluation, table: str | None) -> None:
         """Write a result to the file, as a table or else as JSON, and print it."""
@@ -60,11 +54,9 @@ def test(
         Literal["energy", "mmd", "linear"],
         "Energy distance, MMD^2 with Gaussian kernels, or mean vectors (linear cost).",
     ] = "energy",
-    axes: Annotated[str, Option(metavar="P,P,..", help="Numbers of whitened axes to test.")] = "8,16,32,64",
+    axes: Annotated[str, "P,P,..", "Numbers of whitened axes to test."] = "8,16,32,64",
     paired: Annotated[bool, "The samples are pairs in the same order: permute within pairs."] = False,
-    witnesses: Annotated[
-        int, Option(min=0, help="Number of graphs to list that are typical of each sample.")
-    ] = 5,
+    witnesses: Annotated[int, "Number of graphs to list that are typical of each sample.", {"min": 0}] = 5,
     job: Sampling,
 ) -> None:
     """Test whether two samples come from the same distribution.

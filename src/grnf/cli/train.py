@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
-from typer import Option
 
 from grnf._utils.files import check_free
 from grnf.cli.graph_input import Input, SourceArgument, require_graphs
@@ -37,14 +36,9 @@ class ViewFeatures(Features):
 
     n_components: Annotated[
         int | None,
-        Option(
-            "--n-components",
-            "-m",
-            min=1,
-            metavar="M",
-            help="Number of features per feature view.",
-            show_default="512, or 1024 with other lifts",
-        ),
+        "-m M",
+        "Number of features per feature view. [default: 512, or 1024 with other lifts]",
+        {"min": 1},
     ] = None
 
 
@@ -54,10 +48,8 @@ class Training(ViewFeatures, Input, Run):
 
     panel: ClassVar[str] = "Output"
 
-    output: Annotated[Path | None, Option("--output", "-o", help="Model file to write.")] = None
-    report_folder: Annotated[
-        Path | None, Option("--report", help="Folder for scores, predictions and figures.")
-    ] = None
+    output: Annotated[Path | None, "-o", "Model file to write."] = None
+    report_folder: Annotated[Path | None, "--report", "Folder for scores, predictions and figures."] = None
     force: Force = False
 
 
@@ -76,15 +68,13 @@ def train(
     scoring: Annotated[
         str, "Scorer of scikit-learn that selects settings. auto: roc_auc, accuracy if balanced."
     ] = "auto",
-    folds: Annotated[int, Option(min=2, help="Number of folds.")] = 10,
-    repeats: Annotated[int, Option(min=1, help="Number of cross-validations, with new folds.")] = 1,
+    folds: Annotated[int, "Number of folds.", {"min": 2}] = 10,
+    repeats: Annotated[int, "Number of cross-validations, with new folds.", {"min": 1}] = 1,
     split: Annotated[
         str,
-        Option(
-            metavar="random|scaffold|COLUMN",
-            help="Folds. random: at random. scaffold: molecules with the same Bemis-Murcko scaffold stay "
-            "together. A column of the SMILES table: its values are the groups.",
-        ),
+        "random|scaffold|COLUMN",
+        "Folds. random: at random. scaffold: molecules with the same Bemis-Murcko scaffold stay "
+        "together. A column of the SMILES table: its values are the groups.",
     ] = "random",
     job: Training,
 ) -> None:
