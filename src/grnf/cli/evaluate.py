@@ -74,9 +74,9 @@ def evaluate(
         random_state=job.seed,
     )
     if job.report is not None:
-        from grnf.cli.evaluation_page import write_page
+        from grnf.maps.pages import write_evaluation
 
-        write_page(job.report, result, samples)
+        write_evaluation(job.report, result, samples)
     suffix = Path(job.output).suffix.lower()
     job.show(result, result.to_table(TABLES[suffix]) if suffix in TABLES else None)
 

@@ -108,7 +108,7 @@ def predict(
             f"grnf: none of the {counts['graphs']:,} graphs can be used. The column error has the reasons"
         )
     if job.explain is not None:
-        from grnf.maps.explanations import write_explanations
+        from grnf.maps.pages import write_explanations
 
         write_explanations(job.explain, models, prefixes, first, model.name)
     job.summarize(counts)

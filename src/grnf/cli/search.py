@@ -86,11 +86,11 @@ def search(
         columns.append(f"id_{name}")
         records = [{**row, f"id_{name}": own.get(name)} for row, own in zip(records, stored, strict=True)]
     if job.output.endswith(".html"):
-        from grnf.maps.hit_page import write_hit_page
+        from grnf.maps.pages import write_hits
 
         graphs = dict(zip(X.ids, X.graphs or [], strict=False))
         stored_graph = index.graph if index.keep_graphs else lambda _: None
-        write_hit_page(job.output, columns, records, graphs.get, stored_graph)
+        write_hits(job.output, columns, records, graphs.get, stored_graph)
     else:
         job.write(columns, records)
     job.summarize({"queries": len(hits), "hits": len(records)})

@@ -20,7 +20,7 @@ __all__ = ["Sampling", "test"]
 
 @dataclass(frozen=True)
 class Sampling(Input, Destination):
-    """Features and permutations of a test, and where its result is written."""
+    """Features and permutations of a test, and the file of its result."""
 
     panel: ClassVar[str] = "Features"
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")

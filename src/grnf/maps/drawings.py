@@ -40,6 +40,7 @@ __all__ = [
     "draw_molecule",
     "is_molecule",
     "molecule_pair",
+    "node_kinds",
     "spring_positions",
 ]
 
@@ -122,7 +123,7 @@ class Drawings:
 
 def draw_graphs(graphs: Sequence[RawGraph], positions: str | None = None) -> Drawings:
     """Draw graphs: molecules by RDKit, others by springs, or at the positions of a node column."""
-    names = [_kinds_of(graph) for graph in graphs]
+    names = [node_kinds(graph) for graph in graphs]
     seen = Counter(name for own in names for name in own if name is not None)
     kinds = sorted((name for name, _ in seen.most_common(NO_KIND)), key=sort_key)
     code: dict[str | None, int] = {name: number for number, name in enumerate(kinds)}
@@ -179,7 +180,7 @@ def _packed(where: FloatArray) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.u
     return whole[:, 0].astype(np.uint16), whole[:, 1].astype(np.uint16)
 
 
-def _kinds_of(graph: RawGraph) -> Sequence[str | None]:
+def node_kinds(graph: RawGraph) -> Sequence[str | None]:
     """Return the kind of each node: its atom label, or its category."""
     if is_molecule(graph):
         return _atom_labels(graph)
