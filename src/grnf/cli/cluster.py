@@ -7,8 +7,6 @@ from typing import Annotated, Literal
 from grnf.cli.graph_input import Sample, VectorJob
 from grnf.cli.options import Space, check_radius, space_of_vectors
 
-__all__ = ["cluster"]
-
 
 def cluster(
     source: Sample,

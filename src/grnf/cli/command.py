@@ -58,9 +58,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     Options and arguments are types with notes: ``Annotated[int, "-m M", "Number of features. [default: 512]",
     {"min": 1}]`` has names and a metavar, the help, and further settings of Typer. Only the help is needed.
-    Each class has an attribute `panel`, the heading of the options that it adds, and may have `helps`, texts
-    that replace those of inherited options. The lines of each paragraph of the docstring are joined, so that
-    the terminal wraps them.
+    Each class has an attribute `panel`, the heading of the options that it adds. The lines of each paragraph
+    of the docstring are joined, so that the terminal wraps them.
 
     Examples
     --------
@@ -121,27 +120,27 @@ def _check_outputs(given: dict[str, Any], arguments: list[str]) -> None:
 
 def _fields(kind: Any) -> Iterator[Parameter]:
     """Yield the fields of a dataclass as keyword parameters."""
-    hints, helps = get_type_hints(kind, include_extras=True), getattr(kind, "helps", {})
+    hints = get_type_hints(kind, include_extras=True)
     for field in fields(kind):
         if field.init:
             default = Parameter.empty if field.default is MISSING else field.default
             origin = next(base for base in kind.__mro__[::-1] if field.name in inspect.get_annotations(base))
             plain = Parameter(field.name, Parameter.KEYWORD_ONLY, default=default)
-            yield _described(plain, hints[field.name], origin.panel, helps.get(field.name))
+            yield _described(plain, hints[field.name], origin.panel)
 
 
 def _place(option: Parameter) -> int:
     return PANELS.index(get_args(option.annotation)[1].rich_help_panel)
 
 
-def _described(parameter: Parameter, hint: Any, panel: str | None, text: str | None = None) -> Parameter:
+def _described(parameter: Parameter, hint: Any, panel: str | None) -> Parameter:
     """Return a parameter with its type, and its help as Typer takes it. Arguments have no panel."""
     kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint, "")
     settings = notes.pop() if isinstance(notes[-1], dict) else {}
     words = " ".join(notes[:-1]).split()
     names = [word for word in words if word.startswith("-")]
-    own, _, default = notes[-1].partition(" [default: ")
-    about: dict[str, Any] = {"help": text or own, "metavar": " ".join(words[len(names) :]) or None}
+    text, _, default = notes[-1].partition(" [default: ")
+    about: dict[str, Any] = {"help": text, "metavar": " ".join(words[len(names) :]) or None}
     if panel is None:
         return parameter.replace(annotation=Annotated[kind, Argument(**about)])
     if not any(name.startswith("--") for name in names):

@@ -15,8 +15,6 @@ from grnf.errors import GraphError
 if TYPE_CHECKING:
     from grnf.io import RawGraph
 
-__all__ = ["compare"]
-
 COLUMNS = ("item", "operation", "first", "second", "cost", "text")
 
 

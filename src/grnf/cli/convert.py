@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from grnf._utils.files import check_free
 from grnf._utils.words import counted
@@ -18,14 +18,10 @@ if TYPE_CHECKING:
     from grnf.io import RawGraph
     from grnf.io.files.source import Source
 
-__all__ = ["convert"]
-
 
 @dataclass(frozen=True)
-class Conversion(Input):
+class Conversion(Input, panel="Output"):
     """Options of `grnf convert`."""
-
-    panel: ClassVar[str] = "Output"
 
     to: Annotated[str | None, "Output format if the file name does not show it."] = None
     strict: Annotated[bool, "Write nothing if the output cannot hold all data."] = False

@@ -10,8 +10,6 @@ from grnf._utils.files import check_free
 from grnf.cli.graph_input import VectorJob, require_graphs
 from grnf.cli.options import Space, check_radius, require, space_of_vectors
 
-__all__ = ["dedup"]
-
 
 def dedup(
     source: Annotated[str, "File, folder, glob or pipe of graphs, or - for standard input."],

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from grnf.graphs import Graph
     from grnf.maps import GraphMap
 
-__all__ = ["demo"]
-
 ORDERS = {1: 1 / 3, 2: 1 / 3, 3: 1 / 3}
 CLASSES = {"SBM": ("one community", "two communities"), "Delaunay": ("seed points", "moved seed points")}
 BASELINE = "baseline: SVM on degrees and mean attributes"

@@ -9,8 +9,6 @@ import typer
 
 from grnf.cli.options import DELTA, require
 
-__all__ = ["dimension"]
-
 NOTES = {
     "hoeffding": "holds for every M, used by GRNF(n_components='auto')",
     "chebyshev": "Theorem 2 of the paper",

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from grnf._utils.files import is_pipe
 from grnf._utils.words import counted
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from grnf.collection import Collection
     from grnf.typing import FloatArray
 
-__all__ = ["distances"]
-
 ZERO, MOST_ZEROS = 1e-6, 1_000
 """Distances below the first count as 0. The second is the number of such pairs that are tested."""
 BYTES_OF_ROWS = 2**25
@@ -34,15 +32,15 @@ BYTES_OF_ROWS = 2**25
 
 
 @dataclass(frozen=True)
-class Matrix(VectorJob):
+class Matrix(VectorJob, panel="Method"):
     """Options of `grnf distances`."""
 
-    panel: ClassVar[str] = "Method"
-    helps: ClassVar[dict[str, str]] = {
-        "output": "File to write: .npy or .csv, or with --nearest and --pairs .csv, .json or .parquet. - for "
-        "standard output."
-    }
-
+    output: Annotated[
+        str,
+        "-o",
+        "File to write: .npy or .csv, or with --nearest and --pairs .csv, .json or .parquet. - for standard "
+        "output.",
+    ] = "-"
     pairs: Annotated[Path | None, "CSV file with two columns of ids: compute only these pairs."] = None
     nearest: Annotated[int | None, "K", "Write only the K nearest of each graph.", {"min": 1}] = None
 

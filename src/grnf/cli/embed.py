@@ -7,7 +7,7 @@ import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -24,17 +24,13 @@ if TYPE_CHECKING:
     from grnf.estimators import GRNF
     from grnf.scale.run_inputs import RunInputs
 
-__all__ = ["embed"]
-
 SET_ASIDE = 3
 """The exit code if shards were set aside."""
 
 
 @dataclass(frozen=True)
-class EmbedJob(FullFeatures, LikeInput, Output):
+class EmbedJob(FullFeatures, LikeInput, Output, panel="Output"):
     """Options of `grnf embed`."""
-
-    panel: ClassVar[str] = "Output"
 
     on_error: Annotated[
         Literal["raise", "nan", "skip"],

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -15,21 +15,14 @@ from grnf.cli.graph_input import Sample
 from grnf.cli.options import check_new, require
 from grnf.cli.test import Sampling
 
-__all__ = ["evaluate"]
-
 TABLES = {".csv": "csv", ".md": "markdown", ".tex": "latex"}
 
 
 @dataclass(frozen=True)
-class Scores(Sampling):
+class Scores(Sampling, panel="Output", suffixes=(".json", *TABLES)):
     """Options of `grnf evaluate`."""
 
-    panel: ClassVar[str] = "Output"
-    suffixes: ClassVar[tuple[str, ...]] = (".json", *TABLES)
-    helps: ClassVar[dict[str, str]] = {
-        "output": "File to write: .json (all), .csv, .md, .tex, or - for text."
-    }
-
+    output: Annotated[str, "-o", "File to write: .json (all), .csv, .md, .tex, or - for text."] = "-"
     report: Annotated[Path | None, "Page to write, .html: scores, typical graphs and protocol."] = None
 
     def check(self) -> None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import typer
 
@@ -44,10 +44,8 @@ Sample = Annotated[str, "Graphs (- for standard input), or vectors made by grnf 
 
 
 @dataclass(frozen=True)
-class Input(Messages):
+class Input(Messages, panel="Input"):
     """How graphs and tables are read."""
-
-    panel: ClassVar[str] = "Input"
 
     format: Annotated[
         str | None,

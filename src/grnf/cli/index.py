@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,17 +18,13 @@ from grnf.errors import GraphError
 if TYPE_CHECKING:
     from grnf.search import GraphIndex
 
-__all__ = ["index"]
-
 BLOCK = 32_768
 """Graphs that are added at a time: each time a segment is built, or several are merged."""
 
 
 @dataclass(frozen=True)
-class Indexing(LikeInput, Run):
+class Indexing(LikeInput, Run, panel="Output"):
     """Options of `grnf index`."""
-
-    panel: ClassVar[str] = "Output"
 
     output: Annotated[Path | None, "-o", "Folder of the index."] = None
 

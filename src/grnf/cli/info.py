@@ -12,8 +12,6 @@ from grnf.cli.graph_input import Input, holds_vectors
 from grnf.cli.messages import progress, with_progress
 from grnf.errors import GraphError
 
-__all__ = ["info"]
-
 
 def info(
     source: Annotated[

@@ -6,7 +6,7 @@ import shlex
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from grnf._utils.words import counted
 from grnf.cli.graph_input import LikeInput, SourceArgument
@@ -15,15 +15,10 @@ from grnf.cli.options import Destination, Space, check_new, check_probability, r
 if TYPE_CHECKING:
     from grnf.collection import Collection
 
-__all__ = ["map"]
-
 
 @dataclass(frozen=True)
-class Page(LikeInput, Destination):
+class Page(LikeInput, Destination, panel="Output", suffixes=(".html", ".htm")):
     """Options of `grnf map`."""
-
-    panel: ClassVar[str] = "Output"
-    suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm")
 
     output: Annotated[str, "-o", "Page to write, .html."] = "map.html"
     save_layout: Annotated[Path | None, "Layout file to write, .npz, for --onto."] = None

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -25,16 +25,12 @@ if TYPE_CHECKING:
     from grnf.stats import ChangeDetector
     from grnf.stats.change_detection import Update
 
-__all__ = ["monitor"]
-
 
 @dataclass(frozen=True)
-class MonitorJob(LikeInput, Destination):
+class MonitorJob(LikeInput, Destination, panel="Method"):
     """Options of `grnf monitor`."""
 
-    panel: ClassVar[str] = "Method"
-    helps: ClassVar[dict[str, str]] = {"output": "JSON lines file to write, or - for standard output."}
-
+    output: Annotated[str, "-o", "JSON lines file to write, or - for standard output."] = "-"
     on_error: Annotated[
         Literal["raise", "skip"], "A graph that cannot be used. raise: stop. skip: report it and continue."
     ] = "skip"

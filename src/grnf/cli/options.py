@@ -81,6 +81,12 @@ class Messages:
     """What a command prints."""
 
     panel: ClassVar[str] = "Run"
+    suffixes: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **attributes: Any) -> None:
+        """Take the panel of the options of a class, and the suffixes of its output."""
+        for name, value in attributes.items():
+            setattr(cls, name, value)
 
     quiet: Annotated[bool, "-q", "Print only results and errors.", {"callback": _hush}] = False
     as_json: Annotated[bool, "--json", "Print JSON."] = False
@@ -103,10 +109,8 @@ class Messages:
 
 
 @dataclass(frozen=True)
-class Run(Messages):
+class Run(Messages, panel="Run"):
     """How a command runs, and what it prints."""
-
-    panel: ClassVar[str] = "Run"
 
     n_jobs: Annotated[int, "Number of threads. -1 for all cores."] = 1
 
@@ -124,11 +128,8 @@ class Run(Messages):
 
 
 @dataclass(frozen=True)
-class Destination(Run):
+class Destination(Run, panel="Output", suffixes=(".csv", ".json", ".parquet")):
     """Output options of a command."""
-
-    panel: ClassVar[str] = "Output"
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", ".parquet")
 
     output: Annotated[str, "-o", "File to write: .csv, .json, .parquet, or - for standard output."] = "-"
     force: Force = False
@@ -153,10 +154,8 @@ class Destination(Run):
 
 
 @dataclass(frozen=True)
-class Output(Destination):
+class Output(Destination, panel="Output"):
     """Output options of a command that writes a table."""
-
-    panel: ClassVar[str] = "Output"
 
     safe_csv: Annotated[
         bool, "Write CSV texts that a spreadsheet would run as formulas with a leading '."
@@ -187,10 +186,8 @@ def check_new(option: str, path: str | Path | None, suffixes: tuple[str, ...], f
 
 
 @dataclass(frozen=True)
-class Features:
+class Features(Messages, panel="Features"):
     """Settings of GRNF. None if not given, for the defaults of GRNF."""
-
-    panel: ClassVar[str] = "Features"
 
     n_components: Annotated[int | None, "-m M", "Number of features. [default: 512]", {"min": 1}] = None
     orders: Annotated[
@@ -228,10 +225,8 @@ class Features:
 
 
 @dataclass(frozen=True)
-class LikeFeatures(Features):
+class LikeFeatures(Features, panel="Features"):
     """Settings of GRNF or of joint features, or those of an earlier run."""
-
-    panel: ClassVar[str] = "Features"
 
     like: Annotated[Path | None, "Settings file (.json) of an earlier run. It excludes other settings."] = (
         None
@@ -277,10 +272,8 @@ class LikeFeatures(Features):
 
 
 @dataclass(frozen=True)
-class FullFeatures(LikeFeatures):
+class FullFeatures(LikeFeatures, panel="Features"):
     """All settings of GRNF."""
-
-    panel: ClassVar[str] = "Features"
 
     n_components: Annotated[
         str | None, "-m M|auto", "Number of features. auto: computed from --eps and --delta. [default: 512]"

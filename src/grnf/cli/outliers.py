@@ -7,8 +7,6 @@ from typing import Annotated
 from grnf.cli.graph_input import Sample, VectorJob
 from grnf.cli.options import Space, check_probability, require, space_of_vectors
 
-__all__ = ["outliers"]
-
 
 def outliers(
     source: Sample,

@@ -8,8 +8,6 @@ from grnf.cli.graph_input import Sample, VectorJob
 from grnf.cli.options import Space, space_of_vectors
 from grnf.errors import GraphError
 
-__all__ = ["pick"]
-
 
 def pick(
     source: Sample,

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from grnf.cli.graph_input import SourceArgument, TableJob
 from grnf.cli.messages import progress, with_progress
 from grnf.cli.options import check_new, check_probability
 from grnf.errors import GraphError
-
-__all__ = ["predict"]
 
 BLOCK = 1024
 SHOWN = 12
@@ -21,10 +19,8 @@ SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Prediction(TableJob):
+class Prediction(TableJob, panel="Method"):
     """Options of `grnf predict`."""
-
-    panel: ClassVar[str] = "Method"
 
     on_error: Annotated[
         Literal["raise", "skip"],

@@ -6,23 +6,19 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from grnf.cli.graph_input import TableJob
 from grnf.cli.options import check_probability, check_radius, require
 
-__all__ = ["search"]
-
 
 @dataclass(frozen=True)
-class Hits(TableJob):
+class Hits(TableJob, suffixes=(".csv", ".json", ".parquet", ".html")):
     """Options of `grnf search`."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", ".parquet", ".html")
-
-    helps: ClassVar[dict[str, str]] = {
-        "output": "File to write: .csv, .json, .parquet, or .html with drawings. - for standard output."
-    }
+    output: Annotated[
+        str, "-o", "File to write: .csv, .json, .parquet, or .html with drawings. - for standard output."
+    ] = "-"
 
 
 def search(

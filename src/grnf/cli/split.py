@@ -16,8 +16,6 @@ from grnf.errors import GraphError
 if TYPE_CHECKING:
     from grnf.collection import Collection
 
-__all__ = ["split"]
-
 NAMES = {2: ("train", "test"), 3: ("train", "validation", "test")}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,19 +15,12 @@ from grnf.cli.options import Destination, checked
 if TYPE_CHECKING:
     from grnf.stats import Evaluation, PermutationTestResult
 
-__all__ = ["Sampling", "test"]
-
 
 @dataclass(frozen=True)
-class Sampling(Input, Destination):
+class Sampling(Input, Destination, panel="Features", suffixes=(".json", ".csv")):
     """Features and permutations of a test, and the file of its result."""
 
-    panel: ClassVar[str] = "Features"
-    suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")
-    helps: ClassVar[dict[str, str]] = {
-        "output": "File to write: .json (all), .csv (each statistic), or - for text."
-    }
-
+    output: Annotated[str, "-o", "File to write: .json (all), .csv (each statistic), or - for text."] = "-"
     n_components: Annotated[int, "-m M", "Number of features per feature view.", {"min": 1}] = 512
     n_resamples: Annotated[int, "B", "Number of permutations. p is at least 1 / (1 + B).", {"min": 1}] = 999
     seed: Annotated[int, "Seed of features, permutations and resamples.", {"min": 0}] = 0

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -23,16 +23,12 @@ if TYPE_CHECKING:
     from grnf.io import RawGraph
     from grnf.io.files.source import Source
 
-__all__ = ["train"]
-
 Task = Literal["auto", "classes", "numbers"]
 
 
 @dataclass(frozen=True)
-class ViewFeatures(Features):
+class ViewFeatures(Features, panel="Features"):
     """Settings of the feature views."""
-
-    panel: ClassVar[str] = "Features"
 
     n_components: Annotated[
         int | None,
@@ -43,10 +39,8 @@ class ViewFeatures(Features):
 
 
 @dataclass(frozen=True)
-class Training(ViewFeatures, Input, Run):
+class Training(ViewFeatures, Input, Run, panel="Output"):
     """Options of `grnf train`."""
-
-    panel: ClassVar[str] = "Output"
 
     output: Annotated[Path | None, "-o", "Model file to write."] = None
     report_folder: Annotated[Path | None, "--report", "Folder for scores, predictions and figures."] = None
