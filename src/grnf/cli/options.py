@@ -322,7 +322,7 @@ class FullFeatures(LikeFeatures, panel="Features"):
         if "proposal" in given:
             target = given.get("orders", GRNF().orders)
             given["proposal"] = checked(
-                lambda text: _parse_proposal(text, target), given["proposal"], "--proposal"
+                lambda text: _parse_orders(text, target), given["proposal"], "--proposal"
             )
         for name in ("normalize", "center"):
             if given.pop(f"no_{name}", False):
@@ -341,8 +341,8 @@ def _parse_dimension(text: str) -> int | str:
         raise invalid("-m", "be an integer or auto", repr(text)) from None
 
 
-def _parse_orders(text: str) -> Any:
-    """Parse 1:2/3,2:1/3 or poisson:0.5."""
+def _parse_orders(text: str, target: Any = None) -> Any:
+    """Parse 1:2/3,2:1/3 or poisson:0.5, or orders, for example 1,2, to which a target is restricted."""
     from fractions import Fraction
 
     from grnf.law import ShiftedPoisson
@@ -350,23 +350,19 @@ def _parse_orders(text: str) -> Any:
 
     if text.startswith("poisson:"):
         return ShiftedPoisson(text.removeprefix("poisson:"))  # type: ignore[arg-type]
+    law: Any
     try:
-        pairs = [pair.split(":") for pair in text.split(",")]
-        law = {int(k): float(Fraction(p.strip())) for k, p in pairs}
+        if target is not None and ":" not in text:
+            law = [int(k) for k in text.split(",")]
+        else:
+            pairs = [pair.split(":") for pair in text.split(",")]
+            law = {int(k): float(Fraction(p.strip())) for k, p in pairs}
     except ValueError:
-        raise invalid("a distribution", "be order:probability,... or poisson:rate", repr(text)) from None
+        orders = "" if target is None else ", or orders (example: 1,2)"
+        raise invalid(
+            "a distribution", f"be order:probability,... or poisson:rate{orders}", repr(text)
+        ) from None
+    if isinstance(law, list):
+        return as_order_law(target).restricted_to(law)
     as_order_law(law)
     return law
-
-
-def _parse_proposal(text: str, target: Any) -> Any:
-    """Parse a distribution, or a list of orders, for example 1,2, which restrict the target to them."""
-    from grnf.law.distributions import as_order_law
-
-    if ":" in text:
-        return _parse_orders(text)
-    try:
-        orders = [int(k) for k in text.split(",")]
-    except ValueError:
-        raise invalid("--proposal", "be a distribution, or orders (example: 1,2)", repr(text)) from None
-    return as_order_law(target).restricted_to(orders)
