@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -41,7 +41,7 @@ from grnf.io.files.survey import TARGET_NAMES
 from grnf.io.objects import graph_objects, to_raw
 from grnf.io.raw import RawGraph
 from grnf.maps import layout as layouts
-from grnf.maps.drawings import Drawings, draw_graphs
+from grnf.maps.drawings import BYTES, Drawings, draw_graphs
 from grnf.maps.layout import LAYOUTS, NEIGHBORS, ONTO, Mappings, Nearest, nearest_others
 from grnf.maps.point_columns import (
     Column,
@@ -239,7 +239,7 @@ class GraphMap:
             "molecules": self.molecules,
             "transformer": self.transformer.to_json(),
         }
-        arrays = {f.name: getattr(self.drawings, f.name) for f in fields(Drawings) if f.name != "kinds"}
+        arrays = {name: getattr(self.drawings, name) for name in BYTES}
         with atomic_write(path, "wb") as file:
             np.savez_compressed(
                 file,
