@@ -78,47 +78,29 @@ def test_no_room_for_a_block_keeps_those_before(call, run_patched, tu, tmp_path)
 
 
 @pytest.mark.slow
-def test_no_room_for_the_first_block_leaves_nothing(run_patched, tu, tmp_path):
-    result = run_patched(
-        limit("grnf.scale.driver", "fit_stream", 100),
-        "embed",
-        tu,
-        "-o",
-        tmp_path / "z.npy",
-        "-m",
-        512,
-        code=1,
-    )
-    assert "cannot be written: File too large" in result.stderr
-    assert names(tmp_path) == ["TU"]
-
-
-@pytest.mark.slow
-def test_no_room_for_the_copy_of_standard_input(run_patched, tmp_path):
-    result = run_patched(
-        limit("shutil", "copyfileobj", 1000),
-        *("embed", "-", "--format", "edge-list", "-o", tmp_path / "z.npy"),
-        input="0 1\n" * 10_000,
-        code=1,
-    )
+@pytest.mark.parametrize(
+    ("limited", "arguments", "said"),
+    [
+        (("grnf.scale.driver", "fit_stream", 100), ["embed", "TU", "-o", "z.npy", "-m", 512], ""),
+        (
+            ("grnf.search.segments", "longest", 30_000),
+            ["index", "TU", "-o", "z.index", "-m", 512],
+            "z.index ",
+        ),
+        (
+            ("shutil", "copyfileobj", 1000),
+            ["embed", "-", "--format", "edge-list", "-o", "z.npy"],
+            "grnf: the temporary copy of standard input ",
+        ),
+    ],
+)
+def test_no_room_for_anything_leaves_nothing(
+    run_patched, monkeypatch, tu, tmp_path, limited, arguments, said
+):
+    monkeypatch.chdir(tmp_path)
+    result = run_patched(limit(*limited), *arguments, input="0 1\n" * 10_000, code=1)
+    assert f"{said}cannot be written: File too large" in result.stderr
     assert result.stderr.count("\n") == 1
-    assert "the temporary copy of standard input cannot be written: File too large" in result.stderr
-    assert names(tmp_path) == []
-
-
-@pytest.mark.slow
-def test_no_room_for_an_index_leaves_nothing(run_patched, tu, tmp_path):
-    result = run_patched(
-        limit("grnf.search.segments", "longest", 30_000),
-        "index",
-        tu,
-        "-o",
-        tmp_path / "z.index",
-        "-m",
-        512,
-        code=1,
-    )
-    assert "z.index cannot be written: File too large" in result.stderr
     assert names(tmp_path) == ["TU"]
 
 

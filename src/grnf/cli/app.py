@@ -26,18 +26,18 @@ OUT_OF_MEMORY = "Use fewer graphs at a time (--block-size), fewer features (-m) 
 COMMANDS = {
     "Embed and convert": "embed convert info dimension",
     "Compare and search": "distances compare index search dedup",
-    "Group and select": "cluster split pick",
-    "Test and monitor": "test evaluate monitor outliers",
+    "Group and select": "grouping.cluster grouping.split grouping.pick",
+    "Test and monitor": "samples.test samples.evaluate monitor outliers",
     "Learn": "train predict",
     "Explore": "map demo",
 }
-"""Panels of the help, with the commands in each: functions of the modules with their names."""
+"""Panels of the help, with the commands in each: functions of modules with the same name, or of others."""
 
 app = typer.Typer(name="grnf", no_args_is_help=True, pretty_exceptions_enable=False, cls=Group)
 for panel, names in COMMANDS.items():
     for name in names.split():
-        function = getattr(import_module(f"grnf.cli.{name}"), name)
-        app.command(cls=Command, rich_help_panel=panel)(command(function))
+        module = import_module(f"grnf.cli.{name.partition('.')[0]}")
+        app.command(cls=Command, rich_help_panel=panel)(command(getattr(module, name.rpartition(".")[2])))
 
 
 def _version(asked: bool) -> None:

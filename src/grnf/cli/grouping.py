@@ -1,4 +1,4 @@
-"""`grnf split`: training, validation and test graphs, and the leakage of a given split."""
+"""`grnf cluster`, `grnf split` and `grnf pick`: clusters, parts that are far apart, and diverse subsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from grnf._utils.words import counted
-from grnf.cli.graph_input import SourceArgument, VectorJob
+from grnf.cli.graph_input import Sample, SourceArgument, VectorJob
 from grnf.cli.options import Space, check_radius, require, space_of_vectors
 from grnf.errors import GraphError
 
@@ -17,6 +17,54 @@ if TYPE_CHECKING:
     from grnf.collection import Collection
 
 NAMES = {2: ("train", "test"), 3: ("train", "validation", "test")}
+
+
+def cluster(
+    source: Sample,
+    *,
+    method: Annotated[
+        Literal["butina", "hdbscan"],
+        "butina: graphs within --radius of a central graph. hdbscan: dense regions.",
+    ] = "butina",
+    radius: Annotated[
+        float | None, "For butina. By default the median distance to the nearest neighbor, which is printed."
+    ] = None,
+    min_cluster_size: Annotated[int, "For hdbscan: size of the smallest cluster.", {"min": 2}] = 5,
+    only: Annotated[bool, "--only-representatives", "Write only the representative of each cluster."] = False,
+    space: Space = "joint",
+    job: VectorJob,
+) -> None:
+    """Cluster graphs by their distances.
+
+    The table has a row for each graph: id, cluster (from 0, noise of hdbscan is -1), size of the cluster,
+    representative (id of its central graph). Butina's clusters equal those of RDKit on the same distances. If
+    a job takes long, its expected time is printed before it starts.
+
+    Examples:
+      grnf cluster molecules.smi --output clusters.csv
+      grnf cluster molecules.csv --keep name --radius 0.6 --only-representatives --output chosen.csv
+    """
+    check_radius(radius)
+    from grnf.search import GraphClusterer
+
+    job = job.as_in(source)
+    [graphs] = job.vectors([source], space)
+    model = GraphClusterer(
+        method, radius=radius, min_cluster_size=min_cluster_size, space=space_of_vectors(space)
+    ).fit(graphs)
+    ids, sizes = graphs.unique_ids, model.sizes_.tolist()
+    central = [ids[row] for row in model.representatives_.tolist()]
+    about = {-1: (None, None), **dict(enumerate(zip(sizes, central, strict=True)))}
+    columns = ["id", "cluster", "size", "representative"]
+    rows = [(name, label, *about[label]) for name, label in zip(ids, model.labels_.tolist(), strict=True)]
+    records = [dict(zip(columns, row, strict=True)) for row in rows if not only or row[0] == row[-1]]
+    job.write(*job.with_columns(columns, records, id=graphs))
+    counts = {"graphs": len(ids), "clusters": len(sizes), "graphs alone": sizes.count(1)}
+    if method == "butina":
+        job.note(f"grnf: radius {model.radius_:.6g}")
+    else:
+        counts["graphs of noise"] = int((model.labels_ < 0).sum())
+    job.summarize(counts)
 
 
 def split(
@@ -144,3 +192,42 @@ def _given_parts(values: list[Any], column: str) -> tuple[tuple[str, ...], Any]:
     if len(names) < 2 or len(names) > 100:
         raise GraphError(f"a split has 2 to 100 parts, and the column {column!r} has {len(names)} values")
     return tuple(names), np.array([names.index(text) for text in texts])
+
+
+def pick(
+    source: Sample,
+    *,
+    count: Annotated[int, "-n N", "Number of graphs to pick.", {"min": 1}] = 100,
+    first: Annotated[
+        list[str] | None, "ID", "Graph to pick first. May be repeated. By default the first of the file."
+    ] = None,
+    space: Space = "joint",
+    job: VectorJob,
+) -> None:
+    """Pick a diverse subset of graphs.
+
+    Each graph is the farthest from those picked before it (MaxMin, as in RDKit). The table has the columns
+    rank, id and distance (to the nearest graph picked before). If there are fewer graphs than -n, all are
+    picked.
+
+    Examples:
+      grnf pick molecules.smi -n 20
+      grnf pick library.csv -n 96 --first CHEMBL25 --keep name --output plate.csv
+    """
+    from grnf.search import pick_diverse
+
+    job = job.as_in(source)
+    [graphs] = job.vectors([source], space)
+    ids = graphs.unique_ids
+    for name in first or ():
+        if name not in ids:
+            raise GraphError(f"no graph has the id {name!r}", where=source)
+    rows = [ids.index(name) for name in dict.fromkeys(first or [])] or [0]
+    most = max(min(count, len(ids)), len(rows))
+    picked = pick_diverse(graphs, most, first=rows, space=space_of_vectors(space))
+    records = [
+        {"rank": rank, "id": ids[row], "distance": None if rank == 1 else float(distance)}
+        for rank, (row, distance) in enumerate(zip(*picked, strict=True), start=1)
+    ]
+    job.write(*job.with_columns(["rank", "id", "distance"], records, id=graphs))
+    job.summarize({"graphs": len(ids), "picked": len(records)})
