@@ -140,7 +140,7 @@ def test_fields_of_an_sd_file_are_columns(classified, call, tmp_path):
             mol.SetProp("toxicity", ["low", "high"][acid(smiles)])
             mol.SetProp("EC50", str(n / 7))
             writer.write(mol)
-    result, report = classified(path, "--target", "toxicity,EC50")
+    _, report = classified(path, "--target", "toxicity,EC50")
     assert {name: entry["task"] for name, entry in report["targets"].items()} == {
         "toxicity": "classes",
         "EC50": "numbers",
