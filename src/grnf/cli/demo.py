@@ -37,6 +37,8 @@ def demo(
 
     from grnf._utils.running import no_progress
     from grnf.datasets import make_delaunay, make_sbm
+    from grnf.estimators import GRNF
+    from grnf.maps import map_graphs
 
     output.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False, soft_wrap=True)
@@ -45,7 +47,16 @@ def demo(
     for name, make in (("SBM", make_sbm), ("Delaunay", make_delaunay)):
         with no_progress(), console.status(f"{name}: {n_graphs} graphs, {n_components} features"):
             graphs, y = make(n_graphs, random_state=seed)
-            graph_map = _mapped(name, graphs, y, n_components, seed)
+            graph_map = map_graphs(
+                graphs,
+                [CLASSES[name][label] for label in y.tolist()],
+                transformer=GRNF(n_components, orders=ORDERS, random_state=seed),
+                n_neighbors=3,
+                differences=False if n_components > 2_048 else None,
+                positions="x" if name == "Delaunay" else None,
+                title=f"{name}: {len(graphs)} graphs of two classes",
+                random_state=seed,
+            )
             results[name] = _one_dataset(graphs, y, graph_map, seed)
         graph_map.write(output / f"{name.lower()}.html")
         with atomic_write(output / f"{name.lower()}.npy", "wb") as file:
@@ -93,23 +104,6 @@ def _mean_distance(Z: Any, pairs: Any) -> dict[str, float]:
     slopes = np.divide(0.5, D, out=np.zeros_like(D), where=pairs & (D > 0)) / pairs.sum()
     terms = 2 * (slopes.sum(axis=1) @ np.square(Z) - np.einsum("im,im->m", Z, slopes @ Z))
     return {"mean": float(D[pairs].mean()), "standard_error": float(terms.std(ddof=1) * len(terms) ** 0.5)}
-
-
-def _mapped(name: str, graphs: list[Graph], y: Any, n_components: int, seed: int) -> GraphMap:
-    """Embed one dataset, and return its map."""
-    from grnf.estimators import GRNF
-    from grnf.maps import map_graphs
-
-    return map_graphs(
-        graphs,
-        [CLASSES[name][label] for label in y.tolist()],
-        transformer=GRNF(n_components, orders=ORDERS, random_state=seed),
-        n_neighbors=3,
-        differences=False if n_components > 2_048 else None,
-        positions="x" if name == "Delaunay" else None,
-        title=f"{name}: {len(graphs)} graphs of two classes",
-        random_state=seed,
-    )
 
 
 def _baseline(graphs: list[Graph]) -> Any:
