@@ -80,6 +80,10 @@ def texts():
                 if keyword.arg == "help":
                     seen |= {*ast.walk(keyword.value)}
                     yield "help", path, literal(keyword.value)
+        elif isinstance(node, ast.Subscript) and in_cli and ast.unparse(node.value) == "Annotated":
+            for note in filter(literal, node.slice.elts):
+                seen |= {*ast.walk(note)}
+                yield "help", path, literal(note)
         elif isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
             text = re.sub(r"^\s*(>>>|\.\.\.).*$", "", ast.get_docstring(node), flags=re.M)
             yield "help" if in_cli else "docstrings", path, text

@@ -17,14 +17,15 @@ from grnf.cli import main
 HERE = Path(__file__).parent
 
 
-def run_code(code, *arguments, **options):
-    """Run Python code and then the command line, in another process."""
-    command = [sys.executable, "-c", f"{code}\nfrom grnf.cli import main; main()", *map(str, arguments)]
+def run_code(program, *arguments, code=0, **options):
+    """Run Python code and then the command line, in another process. It must end with this exit code."""
+    command = [sys.executable, "-c", f"{program}\nfrom grnf.cli import main; main()", *map(str, arguments)]
     path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
     options = {"text": True, "timeout": 300, **options}
     result = subprocess.run(command, capture_output=True, env=environment, **options)
     result.stderr = without_notice(result.stderr)
+    assert code in (None, result.returncode), result.stderr
     return result
 
 
@@ -57,16 +58,16 @@ def run_lines():
 
 @pytest.fixture
 def call(monkeypatch):
-    """Run the command line in this process: quicker, where a process of its own would show nothing more."""
+    """Run the command line in this process, which is quicker. It must end with the exit code `code`."""
 
-    def call(*arguments):
+    def call(*arguments, code=0):
         monkeypatch.setattr("sys.argv", ["grnf", *map(str, arguments)])
         stdout, stderr = io.StringIO(), io.StringIO()
         with redirect_stdout(stdout), redirect_stderr(stderr), pytest.raises(SystemExit) as end:
             main()
-        return SimpleNamespace(
-            returncode=end.value.code or 0, stdout=stdout.getvalue(), stderr=without_notice(stderr.getvalue())
-        )
+        returncode, said = end.value.code or 0, without_notice(stderr.getvalue())
+        assert code in (None, returncode), said
+        return SimpleNamespace(returncode=returncode, stdout=stdout.getvalue(), stderr=said)
 
     return call
 

@@ -37,8 +37,7 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_first_bad_record_stops_a_command(call, source, command, monkeypatch):
     monkeypatch.chdir(source.parent)
-    result = call(command, source, *COMMANDS[command], "-m", 16)
-    assert result.returncode == 1
+    result = call(command, source, *COMMANDS[command], "-m", 16, code=1)
     assert "some.jsonl, line 3: invalid JSON" in result.stderr
 
 
@@ -46,7 +45,6 @@ def test_the_first_bad_record_stops_a_command(call, source, command, monkeypatch
 def test_bad_records_are_left_out_and_told(call, source, command, monkeypatch):
     monkeypatch.chdir(source.parent)
     result = call(command, source, *COMMANDS[command], "-m", 16, "--on-error", "skip")
-    assert result.returncode == 0, result.stderr
     assert "1 graph could not be used (left out)" in result.stderr
     assert re.search(r"graph 2: \S*some.jsonl, line 3", result.stderr)
 
@@ -58,12 +56,12 @@ def test_graphs_without_ids_are_called_by_their_places(call, source, tmp_path):
     judged = call("outliers", source, *COMMANDS["outliers"], *options)
     assert [row["id"] for row in rows(judged)] == ["0", "1", "3", "4", "5", "6", "7", "8"]
     assert [row["id"] for row in rows(call("dedup", source, *options))] == ["0", "8"]
-    assert call("index", source, "-o", folder, *options).returncode == 0
+    call("index", source, "-o", folder, *options)
     hits = rows(call("search", folder, source, "-k", 1, "--others", "--on-error", "skip"))
     assert {row["query"]: row["id"] for row in hits}["8"] == "0"
     more = tmp_path / "more.jsonl"
     more.write_text(source.read_text() + "\n")
-    assert call("index", more, "-o", folder, "--append", "--on-error", "skip").returncode == 0
+    call("index", more, "-o", folder, "--append", "--on-error", "skip")
     names = {row["id"] for row in rows(call("search", folder, source, "-k", 99, "--on-error", "skip"))}
     assert names == {*map(str, (0, 1, 3, 4, 5, 6, 7, 8)), *map(str, (9, 10, 12, 13, 14, 15, 16, 17))}
 
@@ -75,7 +73,6 @@ def test_a_reference_and_queries(call, source, tmp_path):
     assert "bad.jsonl: there are no graphs that can be used" in result.stderr
     source.write_text(2 * source.read_text())
     result = call("monitor", source, source, "-m", 16, "--on-error", "skip")
-    assert result.returncode == 0, result.stderr
     assert "2 graphs could not be used (left out)" in result.stderr
     assert result.stdout.count('"graph"') >= 8
 

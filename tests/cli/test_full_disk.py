@@ -52,8 +52,7 @@ def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(call,
     output = tmp_path / "z.npy"
     output.write_bytes(b"what was here before")
     options = ["embed", tu, "-o", output, "-m", 512, "--block-size", 10, "--force"]
-    result = run_patched(limit("grnf.io.vectors.formats", "npy_header", 100), *options)
-    assert result.returncode == 1
+    result = run_patched(limit("grnf.io.vectors.formats", "npy_header", 100), *options, code=1)
     assert result.stderr == (
         f"grnf: stopped. 3 finished shards are kept in {output}.parts. To resume: "
         f"grnf embed {tu} -o {output} -m 512 --block-size 10 --force --resume\n"
@@ -63,7 +62,6 @@ def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(call,
     assert output.read_bytes() == b"what was here before"
     assert names(tmp_path) == ["TU", "z.npy", "z.npy.parts"]
     result = call(*options, "--resume")
-    assert result.returncode == 0, result.stderr
     assert np.load(output).shape == (25, 512)
     assert names(tmp_path) == ["TU", "z.npy", "z.npy.json"]
 
@@ -72,45 +70,37 @@ def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(call,
 def test_no_room_for_a_block_keeps_those_before(call, run_patched, tu, tmp_path):
     output = tmp_path / "z.npy"
     options = ["embed", tu, "-o", output, "-m", 512, "--block-size", 10]
-    result = run_patched(LIMIT_THE_SECOND, *options)
-    assert result.returncode == 1
+    result = run_patched(LIMIT_THE_SECOND, *options, code=1)
     assert "1 finished shards are kept" in result.stderr
     assert f"{output}.parts/vectors cannot be written: File too large" in result.stderr
     result = call(*options, "--resume")
-    assert result.returncode == 0, result.stderr
     assert np.load(output).shape == (25, 512)
 
 
 @pytest.mark.slow
-def test_no_room_for_the_first_block_leaves_nothing(run_patched, tu, tmp_path):
-    result = run_patched(
-        limit("grnf.scale.driver", "fit_stream", 100), "embed", tu, "-o", tmp_path / "z.npy", "-m", 512
-    )
-    assert result.returncode == 1
-    assert "cannot be written: File too large" in result.stderr
-    assert names(tmp_path) == ["TU"]
-
-
-@pytest.mark.slow
-def test_no_room_for_the_copy_of_standard_input(run_patched, tmp_path):
-    result = run_patched(
-        limit("shutil", "copyfileobj", 1000),
-        *("embed", "-", "--format", "edge-list", "-o", tmp_path / "z.npy"),
-        input="0 1\n" * 10_000,
-    )
-    assert result.returncode == 1
+@pytest.mark.parametrize(
+    ("limited", "arguments", "said"),
+    [
+        (("grnf.scale.driver", "fit_stream", 100), ["embed", "TU", "-o", "z.npy", "-m", 512], ""),
+        (
+            ("grnf.search.segments", "longest", 30_000),
+            ["index", "TU", "-o", "z.index", "-m", 512],
+            "z.index ",
+        ),
+        (
+            ("shutil", "copyfileobj", 1000),
+            ["embed", "-", "--format", "edge-list", "-o", "z.npy"],
+            "grnf: the temporary copy of standard input ",
+        ),
+    ],
+)
+def test_no_room_for_anything_leaves_nothing(
+    run_patched, monkeypatch, tu, tmp_path, limited, arguments, said
+):
+    monkeypatch.chdir(tmp_path)
+    result = run_patched(limit(*limited), *arguments, input="0 1\n" * 10_000, code=1)
+    assert f"{said}cannot be written: File too large" in result.stderr
     assert result.stderr.count("\n") == 1
-    assert "the temporary copy of standard input cannot be written: File too large" in result.stderr
-    assert names(tmp_path) == []
-
-
-@pytest.mark.slow
-def test_no_room_for_an_index_leaves_nothing(run_patched, tu, tmp_path):
-    result = run_patched(
-        limit("grnf.search.segments", "longest", 30_000), "index", tu, "-o", tmp_path / "z.index", "-m", 512
-    )
-    assert result.returncode == 1
-    assert "z.index cannot be written: File too large" in result.stderr
     assert names(tmp_path) == ["TU"]
 
 
@@ -119,8 +109,7 @@ def test_no_room_on_standard_output(run_patched, tu):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full here")
     code = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1)"
-    result = run_patched(code, "embed", tu, "-o", "-", "-m", 64)
-    assert result.returncode == 1
+    result = run_patched(code, "embed", tu, "-o", "-", "-m", 64, code=1)
     assert "standard output or a temporary file cannot be written: No space left" in result.stderr
     assert "for temporary files (TMPDIR)" in result.stderr
 
@@ -146,15 +135,14 @@ def full(monkeypatch):
 def test_every_file_of_an_embedding_is_named(call, full, monkeypatch, tu, tmp_path, name):
     job = ["embed", tu, "-o", tmp_path / "z.npy", "-m", 8, "--block-size", 10]
     full(name)
-    result = call(*job)
-    assert result.returncode == 1
+    result = call(*job, code=1)
     folder = tmp_path / "z.npy.parts" if name[0] == "0" else tmp_path
     assert f"grnf: {folder / name} cannot be written: No space left on device. " in result.stderr
     assert f" MB are free in {folder}. Free disk space" in result.stderr
     assert "To resume: grnf embed" in result.stderr
     monkeypatch.undo()
     monkeypatch.setattr("sys.argv", ["grnf"])
-    assert call(*job, "--resume").returncode == 0
+    call(*job, "--resume")
     assert np.load(tmp_path / "z.npy").shape == (25, 8)
 
 
@@ -171,8 +159,7 @@ def test_every_file_of_an_embedding_is_named(call, full, monkeypatch, tu, tmp_pa
 )
 def test_other_commands_name_their_output(call, full, tu, tmp_path, command, output):
     full("out*")
-    result = call(command[0], tu, *command[1:], tmp_path / output)
-    assert result.returncode == 1
+    result = call(command[0], tu, *command[1:], tmp_path / output, code=1)
     assert result.stderr.startswith(f"grnf: {tmp_path / output} cannot be written: No space left on device")
     assert result.stderr.endswith(
         f" MB are free in {tmp_path}. Free disk space, or write to another folder\n"
@@ -200,8 +187,7 @@ def test_an_empty_file_is_called_empty(call, tmp_path, name):
     if name.endswith("parquet"):
         require("pyarrow")
     (tmp_path / name).touch()
-    result = call("info", tmp_path / name)
-    assert result.returncode == 1
+    result = call("info", tmp_path / name, code=1)
     assert f"grnf: {tmp_path / name}: the file is empty (0 bytes)" in result.stderr
     with pytest.raises(ValueError, match=r"is empty \(0 bytes\)"):
         list(read_graphs(tmp_path / name))
@@ -221,16 +207,15 @@ def test_an_output_is_not_written_over(call, tu, tmp_path):
         (["distances", "--kernel", tu, "-m", 8, "-o"], "k.csv", "l.csv"),
     ):
         (tmp_path / first).write_bytes(b"mine")
-        refused = call(*command, tmp_path / first)
-        assert refused.returncode == 1
+        refused = call(*command, tmp_path / first, code=1)
         assert refused.stderr == (
             f"grnf: {tmp_path / first} exists already: write over it with --force, or choose another name\n"
         )
         assert (tmp_path / first).read_bytes() == b"mine"
-        assert call(*command, tmp_path / first, "--force").returncode == 0
+        call(*command, tmp_path / first, "--force")
         assert (tmp_path / first).read_bytes() != b"mine"
-        assert call(*command, tmp_path / second).returncode == 0
-        assert call(*command, tmp_path / second).returncode == 1
+        call(*command, tmp_path / second)
+        call(*command, tmp_path / second, code=1)
     assert not list(tmp_path.glob("*.parts"))
 
 
@@ -238,8 +223,7 @@ def test_neither_are_the_files_beside_it(call, tu, tmp_path):
     for name, command in (("z.npy.json", ["embed", "-o", "z.npy"]), ("t.nodes.csv", ["convert", "t.csv"])):
         (tmp_path / name).write_text("mine")
         *options, output = command[1:]
-        refused = call(command[0], tu, *options, tmp_path / output)
-        assert refused.returncode == 1
+        refused = call(command[0], tu, *options, tmp_path / output, code=1)
         assert f"{tmp_path / name} exists already" in refused.stderr
         assert not (tmp_path / output).exists()
         assert (tmp_path / name).read_text() == "mine"
@@ -249,9 +233,9 @@ def test_devices_are_never_replaced(call, tu, tmp_path):
     os.mkfifo(tmp_path / "z.npy")
     for command in (["embed", tu, "-o"], ["distances", tu, "-o"], ["convert", tu]):
         result = call(
-            *command, tmp_path / "z.npy", "--force", *(["--to", "json"] if len(command) == 2 else [])
+            *command, tmp_path / "z.npy", "--force", *(["--to", "json"] if len(command) == 2 else []), code=1
         )
-        assert (result.returncode, "is not a file" in result.stderr) == (1, True)
+        assert "is not a file" in result.stderr
 
 
 def test_a_finished_run_has_nothing_to_resume(call, tu, tmp_path):
@@ -260,17 +244,16 @@ def test_a_finished_run_has_nothing_to_resume(call, tu, tmp_path):
     before = (tmp_path / "z.npy").stat()
     for more in ([], ["--block-size", 10], ["--on-error", "skip"]):
         again = call(*job, "--resume", *more)
-        assert (again.returncode, again.stdout) == (0, first.stdout)
+        assert again.stdout == first.stdout
         assert again.stderr == f"grnf: {tmp_path / 'z.npy'} is finished: there is nothing to resume\n"
     assert (tmp_path / "z.npy").stat() == before
-    refused = call(*job, "--resume", "--seed", 1)
-    assert refused.returncode == 1
+    refused = call(*job, "--resume", "--seed", 1, code=1)
     assert (
         "z.npy is of another run and cannot be resumed: settings.random_state was 0, now 1." in refused.stderr
     )
     assert names(tmp_path) == ["TU", "z.npy", "z.npy.json"]
-    assert call(*job, "--resume", "--seed", 1, "--force").returncode == 0
+    call(*job, "--resume", "--seed", 1, "--force")
     assert json.loads((tmp_path / "z.npy.json").read_text())["transformer"]["params"]["random_state"] == 1
     (tmp_path / "z.npy.json").write_text("{")
-    refused = call(*job, "--resume")
-    assert (refused.returncode, "is of another run" in refused.stderr) == (1, True)
+    refused = call(*job, "--resume", code=1)
+    assert "is of another run" in refused.stderr

@@ -17,7 +17,6 @@ def test_map_of_a_benchmark_set(call, tu, tmp_path):
     page = tmp_path / "map.html"
     command = "map", tu, "-o", page, "-m", 32, "-k", 3, "--title", "A <set>", "--layout", "pca"
     done = call(*command)
-    assert done.returncode == 0, done.stderr
     assert f"{page}: 25 graphs" in done.stdout
     assert page.as_uri() in done.stdout
     html = page.read_text(encoding="utf-8")
@@ -27,9 +26,9 @@ def test_map_of_a_benchmark_set(call, tu, tmp_path):
     assert "--title 'A <set>'" in meta_of(html)["about"][-1]
     assert (meta_of(html)["k"], meta_of(html)["n"]) == (3, 25)
     assert (meta_of(html)["bars"], meta_of(html)["title"]) == (0, "joint distance")
-    again = call("map", tu, "-o", page)
-    assert (again.returncode, "--force" in again.stderr) == (1, True)
-    assert call(*command, "--force").returncode == 0
+    again = call("map", tu, "-o", page, code=1)
+    assert "--force" in again.stderr
+    call(*command, "--force")
     assert page.read_text(encoding="utf-8") == html
 
 
@@ -38,7 +37,6 @@ def test_columns_of_a_table_are_colors(call, tmp_path):
     page = tmp_path / "map.html"
     options = "--id-column", "name", "--color", "target", "--on-error", "skip", "--space", "d_P"
     done = call("map", MOLECULES, "-o", page, "-m", 32, "--layout", "pca", *options, "--json")
-    assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["graphs"] + answer["left_out"] == 21
     assert answer["left_out"] > 0
@@ -55,11 +53,10 @@ def test_bad_molecules_stop_or_are_told(call, tmp_path):
     require("rdkit")
     table = tmp_path / "bad.csv"
     table.write_text("smiles,mass\nCCO,1\nnot one,2\nCCN,3\nCCC,4\n")
-    done = call("map", table, "-o", tmp_path / "map.html", "-m", 16)
-    assert (done.returncode, "line 3" in done.stderr) == (1, True)
+    done = call("map", table, "-o", tmp_path / "map.html", "-m", 16, code=1)
+    assert "line 3" in done.stderr
     assert not (tmp_path / "map.html").exists()
     done = call("map", table, "-o", tmp_path / "map.html", "-m", 16, "--on-error", "skip")
-    assert done.returncode == 0
     assert "1 graph could not be used (left out)" in done.stderr
     assert "3 graphs" in done.stdout
 
@@ -68,12 +65,10 @@ def test_bad_molecules_stop_or_are_told(call, tmp_path):
 def test_new_graphs_on_a_saved_map(call, tu, tmp_path):
     layout = "--layout", "pca", "--save-layout", tmp_path / "a.npz"
     done = call("map", tu, "-o", tmp_path / "a.html", "-m", 32, *layout)
-    assert done.returncode == 0, done.stderr
     done = call("map", tu, "-o", tmp_path / "b.html", "--onto", tmp_path / "a.npz", "--json")
-    assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["graphs"] == 50
-    done = call("map", tu, "-o", tmp_path / "c.html", "--onto", tmp_path / "a.npz", "-m", 64)
-    assert (done.returncode, "are fixed" in done.stderr) == (2, True)
+    done = call("map", tu, "-o", tmp_path / "c.html", "--onto", tmp_path / "a.npz", "-m", 64, code=2)
+    assert "are fixed" in done.stderr
 
 
 @pytest.mark.slow
@@ -82,15 +77,14 @@ def test_molecules_are_read_as_those_of_the_saved_map(call, tmp_path):
     table, saved = tmp_path / "t.csv", tmp_path / "a.npz"
     table.write_text("smiles\nC[C@H](F)Cl\nC[C@@H](F)Cl\nCCCO\nCCN\n")
     options = "--layout", "pca", "--save-layout", saved, "--stereo"
-    assert call("map", table, "-o", tmp_path / "a.html", *options).returncode == 0
+    call("map", table, "-o", tmp_path / "a.html", *options)
     assert GraphMap.load(saved).molecules == ("stereo",)
     again = tmp_path / "b.npz"
     done = call("map", table, "-o", tmp_path / "b.html", "--onto", saved, "--save-layout", again)
-    assert done.returncode == 0, done.stderr
     Z = GraphMap.load(again).vectors
     np.testing.assert_allclose(Z[:4], Z[4:], atol=1e-6)  # so stereochemistry was read
-    done = call("map", table, "-o", tmp_path / "c.html", "--onto", saved, "--standardize")
-    assert (done.returncode, "--standardize was not used" in done.stderr) == (2, True)
+    done = call("map", table, "-o", tmp_path / "c.html", "--onto", saved, "--standardize", code=2)
+    assert "--standardize was not used" in done.stderr
 
 
 @pytest.mark.slow
@@ -107,8 +101,7 @@ def test_two_datasets_are_compared(call, tmp_path):
         ]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     page = tmp_path / "map.html"
-    done = call("map", *files, "-o", page, "-m", 32, "--layout", "pca")
-    assert done.returncode == 0, done.stderr
+    call("map", *files, "-o", page, "-m", 32, "--layout", "pca")
     html = page.read_text(encoding="utf-8")
     meta = meta_of(html)
     assert (meta["n"], meta["columns"][meta["first"]]["name"]) == (24, "source")
@@ -122,7 +115,6 @@ def test_no_graphs_make_an_empty_map(call, tmp_path):
     require("ijson")
     (tmp_path / "none.json").write_text("[]")
     done = call("map", tmp_path / "none.json", "-o", tmp_path / "map.html", "--format", "json")
-    assert done.returncode == 0, done.stderr
     assert "the map is empty" in done.stderr
     assert meta_of((tmp_path / "map.html").read_text())["n"] == 0
 
@@ -139,7 +131,6 @@ def test_no_graphs_make_an_empty_map(call, tmp_path):
 )
 def test_wrong_usage(call, tu, tmp_path, monkeypatch, options, said):
     monkeypatch.chdir(tmp_path)
-    done = call("map", tu, *options)
-    assert done.returncode == 2
+    done = call("map", tu, *options, code=2)
     assert said in done.stderr  # the rest of the line may be broken anywhere
     assert list(tmp_path.glob("*.html")) == []

@@ -27,7 +27,6 @@ def labelled(tmp_path):
 def test_classes(run, labelled, tmp_path):
     require("matplotlib")
     result = run("train", labelled, "--report", tmp_path / "out", *FAST)
-    assert result.returncode == 0, result.stderr
     assert "GRNF" in result.stdout
     assert "the most frequent class                accuracy 0.500" in result.stdout
     report = json.loads((tmp_path / "out" / "results.json").read_text())
@@ -45,7 +44,6 @@ def test_classes(run, labelled, tmp_path):
 def test_tu_json_and_repeats(call, tu, tmp_path):
     arguments = ["--folds", 2, "--repeats", 2, "-m", 8, "--lifts", "none", "--estimator", "linear", "--json"]
     result = call("train", tu, "--report", tmp_path / "out", *arguments)
-    assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     assert report["graphs"] == 25
     assert report["task"] == "classes"
@@ -59,7 +57,6 @@ def test_numbers(call, tmp_path):
     edges = [np.argwhere(np.triu(generator.random((9, 9)) < generator.random(), 1)) for _ in range(40)]
     write_graphs(tmp_path / "g.jsonl", [RawGraph(9, pairs, y=len(pairs) / 36) for pairs in edges])
     result = call("train", tmp_path / "g.jsonl", "--report", tmp_path / "out", *FAST)
-    assert result.returncode == 0, result.stderr
     assert "mean absolute error" in result.stdout
     report = json.loads((tmp_path / "out" / "results.json").read_text())
     assert report["task"] == "numbers"
@@ -74,7 +71,6 @@ def test_target_column_of_a_table(call, tmp_path):
     (tmp_path / "m.csv").write_text("\n".join(lines) + "\n")
     arguments = ["train", tmp_path / "m.csv", "--report", tmp_path / "out", *FAST]
     result = call(*arguments, "--target", "kind", "--json")
-    assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     assert report["task"] == "classes"
     assert report["graphs"] == 12
@@ -85,12 +81,11 @@ def test_target_column_of_a_table(call, tmp_path):
 
 
 def test_wrong_usage(call, labelled, tmp_path):
-    assert call("train", labelled, "--folds", 41).returncode == 2
-    assert call("train", labelled, "--task", "numbers").returncode == 1
+    call("train", labelled, "--folds", 41, code=2)
+    call("train", labelled, "--task", "numbers", code=1)
     write_graphs(tmp_path / "one.jsonl", [RawGraph(2, np.array([[0, 1]]), y=1)] * 20)
     assert "two classes" in call("train", tmp_path / "one.jsonl").stderr
     half = [RawGraph(n, np.array([[0, 1]]), y=n % 2 if n < 20 else None) for n in range(2, 23)]
     write_graphs(tmp_path / "half.jsonl", half)
     result = call("train", tmp_path / "half.jsonl", "--report", tmp_path / "out", *FAST)
-    assert result.returncode == 0
     assert "3 of 21 graphs have no label and are left out" in result.stderr

@@ -95,8 +95,7 @@ def test_both_start_at_one_moment(tmp_path):
 def test_the_second_is_told_who_holds_the_output(call, holder, tmp_path):
     process, job = holder
     for option in ([], ["--resume"], ["--seed", 1]):
-        refused = call(*job, *option)
-        assert refused.returncode == 1
+        refused = call(*job, *option, code=1)
         assert refused.stderr.count("\n") == 1
         assert f"z.npy.parts is in use by another run, process {process.pid} on " in refused.stderr
         assert "wait until it has ended, or write to another output" in refused.stderr
@@ -114,8 +113,7 @@ def test_a_killed_holder_holds_nothing(call, holder, tu, tmp_path):
     assert (tmp_path / "z.npy.parts" / "lock").exists()
     refused = call(*job)
     assert "holds 1 finished shards of an interrupted run" in refused.stderr
-    result = call(*job, "--resume")
-    assert result.returncode == 0, result.stderr
+    call(*job, "--resume")
     expected = GRNF(8, random_state=0).fit_transform(read_tu(tu).graphs)
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected)
     assert not (tmp_path / "z.npy.parts").exists()
@@ -124,7 +122,7 @@ def test_a_killed_holder_holds_nothing(call, holder, tu, tmp_path):
 def test_other_outputs_of_one_folder_are_free(call, holder, tu, tmp_path):
     process, _ = holder
     other = ["embed", tu, "-o", tmp_path / "y.npy", "-m", 8, "--block-size", 10, "--seed", 1]
-    assert call(*other).returncode == 0
+    call(*other)
     (tmp_path / "release").touch()
     process.communicate(timeout=60)
     graphs = read_tu(tu).graphs

@@ -8,7 +8,7 @@ import pytest
 from grnf import GraphError, GRNFClassifier, GRNFRegressor
 from grnf.estimators.explain import explanation
 from grnf.io import RawGraph
-from grnf.maps.explanations import draw_explanation
+from grnf.maps.pages import draw_explanation
 from optional import require
 
 PATH = RawGraph(3, np.array([[0, 1], [1, 2]]), {"w": np.array([1.0, 2.0, 4.0])})

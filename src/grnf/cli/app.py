@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import warnings
+from importlib import import_module
 from io import TextIOWrapper
 
 import typer
@@ -15,46 +16,28 @@ from typer import Option
 
 from grnf._utils.files import room_for
 from grnf._version import __version__
-from grnf.cli.cluster import cluster
 from grnf.cli.command import Command, Group, command
-from grnf.cli.compare import compare
-from grnf.cli.convert import convert
-from grnf.cli.dedup import dedup
-from grnf.cli.demo import demo
-from grnf.cli.dimension import dimension
-from grnf.cli.distances import distances
-from grnf.cli.embed import embed
-from grnf.cli.evaluate import evaluate
-from grnf.cli.index import index
-from grnf.cli.info import info
-from grnf.cli.map import map  # noqa: A004
 from grnf.cli.messages import ClosedOutput, Terminal
-from grnf.cli.monitor import monitor
-from grnf.cli.outliers import outliers
-from grnf.cli.pick import pick
-from grnf.cli.predict import predict
-from grnf.cli.search import search
-from grnf.cli.split import split
-from grnf.cli.test import test
-from grnf.cli.train import train
 
 __all__ = ["app", "main"]
 
 ABOUT = "Embed, compare, search, test and map graphs with Graph Random Neural Features."
 OUT_OF_MEMORY = "Use fewer graphs at a time (--block-size), fewer features (-m) or fewer threads (--n-jobs)"
 COMMANDS = {
-    "Embed and convert": (embed, convert, info, dimension),
-    "Compare and search": (distances, compare, index, search, dedup),
-    "Group and select": (cluster, split, pick),
-    "Test and monitor": (test, evaluate, monitor, outliers),
-    "Learn": (train, predict),
-    "Explore": (map, demo),
+    "Embed and convert": "embed convert info dimension",
+    "Compare and search": "distances compare index search dedup",
+    "Group and select": "grouping.cluster grouping.split grouping.pick",
+    "Test and monitor": "samples.test samples.evaluate monitor outliers",
+    "Learn": "train predict",
+    "Explore": "map demo",
 }
+"""Panels of the help, with the commands in each: functions of modules with the same name, or of others."""
 
 app = typer.Typer(name="grnf", no_args_is_help=True, pretty_exceptions_enable=False, cls=Group)
-for panel, functions in COMMANDS.items():
-    for function in functions:
-        app.command(cls=Command, rich_help_panel=panel)(command(function))
+for panel, names in COMMANDS.items():
+    for name in names.split():
+        module = import_module(f"grnf.cli.{name.partition('.')[0]}")
+        app.command(cls=Command, rich_help_panel=panel)(command(getattr(module, name.rpartition(".")[2])))
 
 
 def _version(asked: bool) -> None:

@@ -1,23 +1,21 @@
-"""Commands whose options come in groups: a dataclass of options is a parameter of a command."""
+"""Commands with one options object: a dataclass whose fields are options, in the panels of the help."""
 
 from __future__ import annotations
 
-import copy
 import inspect
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from glob import glob
+from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from typer import BadParameter
+from typer import Argument, BadParameter, Option
 from typer.core import TyperCommand, TyperGroup
-from typer.models import ParameterInfo
 
 __all__ = ["Command", "Group", "command"]
-
 
 OUTPUTS = ("output", "picture", "save_layout")
 INPUTS = ("reference", "like", "pairs", "delete", "onto")
@@ -54,54 +52,55 @@ class Group(PlainFlags, TyperGroup):
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Turn each parameter that is a dataclass into the options that are its fields.
+    """Turn the fields of the parameter `job` into options, and run the command with what was given.
 
-    A dataclass may have a class attribute `panel`, the heading of its options in the help, and `helps`, texts
-    that replace those of inherited options. The lines of each paragraph of the docstring are joined, so that
-    the terminal wraps them.
+    The dataclass of `job` has methods `check`, called first, and `running`, the context of the command.
+
+    Options and arguments are types with notes: ``Annotated[int, "-m M", "Number of features. [default: 512]",
+    {"min": 1}]`` has names and a metavar, the help, and further settings of Typer. Only the help is needed.
+    Each class has an attribute `panel`, the heading of the options that it adds. The lines of each paragraph
+    of the docstring are joined, so that the terminal wraps them.
 
     Examples
     --------
     >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True)
-    ... class Run:
-    ...     n_jobs: int = 1
-    ...     quiet: bool = False
+    >>> from grnf.cli.options import Messages
     >>> @command
-    ... def count(source: str, *, k: int = 3, run: Run) -> None:
-    ...     print(source, run, k)
-    >>> str(inspect.signature(count)).replace("'", "")
-    '(source: str, *, k: int = 3, n_jobs: int = 1, quiet: bool = False) -> None'
-    >>> count(source="a", k=2, n_jobs=4, quiet=True)
-    a Run(n_jobs=4, quiet=True) 2
+    ... def count(source: str, *, k: int = 3, job: Messages) -> None:
+    ...     print(source, job, k)
+    >>> list(inspect.signature(count).parameters)
+    ['source', 'k', 'quiet', 'as_json']
+    >>> count(source="a", k=2, quiet=True)
+    a Messages(quiet=True, as_json=False) 2
     """
     signature = inspect.signature(function)
     hints = get_type_hints(function, include_extras=True)
-    arguments: list[inspect.Parameter] = []
-    options: list[inspect.Parameter] = []
-    groups: dict[str, tuple[Any, list[str]]] = {}
-    for parameter in signature.parameters.values():
-        hint = hints[parameter.name]
-        if is_dataclass(hint):
-            members = list(_options(hint))
-            groups[parameter.name] = hint, [option.name for option in members]
-            options += members
-        elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            options.append(parameter.replace(annotation=_in_panel(hint, PANELS[0])))
-        else:
-            arguments.append(parameter.replace(annotation=hint))
-    options.sort(key=lambda option: PANELS.index(_panel(option.annotation)))
+    kind = hints.get("job")
+    parameters = signature.parameters.values()
+    arguments = [each for each in parameters if each.kind is not Parameter.KEYWORD_ONLY]
+    arguments = [_described(each, hints[each.name], None) for each in arguments]
+    options = [
+        _described(each, hints[each.name], PANELS[0])
+        for each in parameters
+        if each.kind is Parameter.KEYWORD_ONLY and not is_dataclass(hints[each.name])
+    ]
+    of_job = list(_fields(kind)) if kind else []
+    options = sorted([*options, *of_job], key=_place)
 
     @wraps(function)
-    def called(*positional: Any, **given: Any) -> None:
+    def called(**given: Any) -> None:
         _check_outputs(given, [parameter.name for parameter in arguments])
-        for name, (kind, names) in groups.items():
-            given[name] = kind(**{option: given.pop(option) for option in names if option in given})
-        function(*positional, **given)
+        if kind is None:
+            function(**given)
+            return
+        job = kind(**{each.name: given.pop(each.name) for each in of_job if each.name in given})
+        job.check()
+        with job.running():
+            function(**given, job=job)
 
-    parameters = [*arguments, *options]
-    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    called.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": None}
+    every = [*arguments, *options]
+    called.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
+    called.__annotations__ = {each.name: each.annotation for each in every} | {"return": None}
     called.__doc__ = _joined(function.__doc__)
     return called
 
@@ -119,35 +118,35 @@ def _check_outputs(given: dict[str, Any], arguments: list[str]) -> None:
                     raise BadParameter(f"{output} is an input of this command: choose another output")
 
 
-def _options(group: Any) -> Iterator[inspect.Parameter]:
+def _fields(kind: Any) -> Iterator[Parameter]:
     """Yield the fields of a dataclass as keyword parameters."""
-    hints = get_type_hints(group, include_extras=True)
-    for field in fields(group):
+    hints = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
         if field.init:
-            text = getattr(group, "helps", {}).get(field.name)
-            hint = _in_panel(hints[field.name], getattr(group, "panel", PANELS[0]), text)
-            default = inspect.Parameter.empty if field.default is MISSING else field.default
-            kind = inspect.Parameter.KEYWORD_ONLY
-            yield inspect.Parameter(field.name, kind, default=default, annotation=hint)
+            default = Parameter.empty if field.default is MISSING else field.default
+            origin = next(base for base in kind.__mro__[::-1] if field.name in inspect.get_annotations(base))
+            plain = Parameter(field.name, Parameter.KEYWORD_ONLY, default=default)
+            yield _described(plain, hints[field.name], origin.panel)
 
 
-def _in_panel(hint: Any, panel: str, text: str | None = None) -> Any:
-    """Return the type of an option with the panel of the help that it belongs to."""
-    if get_origin(hint) is not Annotated:
-        return hint
-    kind, *notes = get_args(hint)
-    for position, note in enumerate(notes):
-        if isinstance(note, ParameterInfo):
-            notes[position] = note = copy.copy(note)
-            note.rich_help_panel = note.rich_help_panel or panel
-            note.help = text or note.help
-    return Annotated[kind, *notes]
+def _place(option: Parameter) -> int:
+    return PANELS.index(get_args(option.annotation)[1].rich_help_panel)
 
 
-def _panel(hint: Any) -> str:
-    notes = get_args(hint) if get_origin(hint) is Annotated else ()
-    panels = (note.rich_help_panel for note in notes if isinstance(note, ParameterInfo))
-    return next(filter(None, panels), PANELS[0])
+def _described(parameter: Parameter, hint: Any, panel: str | None) -> Parameter:
+    """Return a parameter with its type, and its help as Typer takes it. Arguments have no panel."""
+    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint, "")
+    settings = notes.pop() if isinstance(notes[-1], dict) else {}
+    words = " ".join(notes[:-1]).split()
+    names = [word for word in words if word.startswith("-")]
+    text, _, default = notes[-1].partition(" [default: ")
+    about: dict[str, Any] = {"help": text, "metavar": " ".join(words[len(names) :]) or None}
+    if panel is None:
+        return parameter.replace(annotation=Annotated[kind, Argument(**about)])
+    if not any(name.startswith("--") for name in names):
+        names.insert(0, f"--{parameter.name.replace('_', '-')}")
+    about |= {"show_default": default[:-1] or True, "rich_help_panel": panel, **settings}
+    return parameter.replace(annotation=Annotated[kind, Option(*names, **about)])
 
 
 def _joined(doc: str | None) -> str | None:

@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
-
+from grnf._utils.files import check_free
 from grnf._utils.words import counted
 from grnf.cli.graph_input import Input, SourceArgument, check_format
-from grnf.cli.messages import progress, report_bad
-from grnf.cli.options import Force, Messages, check_free
+from grnf.cli.messages import progress
+from grnf.cli.options import Force
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.io import RawGraph
     from grnf.io.files.source import Source
 
-__all__ = ["convert"]
+
+@dataclass(frozen=True)
+class Conversion(Input, panel="Output"):
+    """Options of `grnf convert`."""
+
+    to: Annotated[str | None, "Output format if the file name does not show it."] = None
+    strict: Annotated[bool, "Write nothing if the output cannot hold all data."] = False
+    force: Force = False
 
 
 def convert(
     source: SourceArgument,
-    output: Annotated[str, Argument(help="File or folder to write, or - for standard output.")],
+    output: Annotated[str, "File or folder to write, or - for standard output."],
     *,
-    reading: Input,
-    to: Annotated[
-        str | None,
-        Option(help="Output format if the file name does not show it.", rich_help_panel="Output"),
-    ] = None,
-    strict: Annotated[
-        bool,
-        Option(
-            "--strict", help="Write nothing if the output cannot hold all data.", rich_help_panel="Output"
-        ),
-    ] = False,
-    force: Force = False,
-    run: Messages,
+    job: Conversion,
 ) -> None:
     """Convert graphs from any format to any other.
 
@@ -57,34 +51,34 @@ def convert(
     from grnf.io.files.reading import guess_format
     from grnf.io.losses import count_losses
 
-    to = "tu" if to is None and output.endswith("/") else to
+    to = "tu" if job.to is None and output.endswith("/") else job.to
     check_format(to, output, "--to")
     if output != "-":
-        check_free(output, force)
+        check_free(output, job.force)
     bad: list[dict[str, Any]] = []
-    with reading.open(source, run) as graphs, aside(output) as made:
-        with progress("writing", run.quiet) as advance:
-            readable = _good(graphs, reading.on_error, bad, advance)
-            count = io.write_graphs(made, readable, format=to, lossy=not strict)
+    with job.open(source) as graphs, aside(output) as made:
+        with progress("writing", job.quiet) as advance:
+            readable = _good(graphs, job.on_error, bad, advance)
+            count = io.write_graphs(made, readable, format=to, lossy=not job.strict)
         if not count:
             why = f" that can be read: {bad[0]['reason']}" if bad else ""
             raise GraphError(f"{graphs.name} holds no graphs{why}")
-        with progress("checking", run.quiet) as advance:
-            before = _good(graphs, reading.on_error, [], advance)
+        with progress("checking", job.quiet) as advance:
+            before = _good(graphs, job.on_error, [], advance)
             after: Any = io.read_graphs(made, format=to)
-            reorder = io.FORMATS[to or guess_format(made)].reorder
-            lost = count_losses(before, after, reorder, output)
-        if lost and strict:
-            raise GraphError(f"{output} cannot hold {_listed(lost)}")
+            lost = count_losses(before, after, io.FORMATS[to or guess_format(made)].reorder, output)
+        listed = ", ".join(f"{what} ({counted(times, 'graphs')})" for what, times in sorted(lost.items()))
+        if lost and job.strict:
+            raise GraphError(f"{output} cannot hold {listed}")
         if output != "-":
             for file in made.parent.iterdir():  # some formats are more than one file
-                check_free(Path(output).with_name(file.name), force)
+                check_free(Path(output).with_name(file.name), job.force)
         deliver(made, output)
-    report_bad(bad, "skip", run.quiet)
+    job.report_bad(bad)
     if lost:
-        run.note(f"grnf: {output} cannot hold {_listed(lost)}")
+        job.note(f"grnf: {output} cannot hold {listed}")
     summary = {"graphs": count, "output": output, "lost": dict(lost), "bad": bad}
-    run.report(summary, f"{counted(count, 'graphs')}: {output}", err=output == "-")
+    job.echo(summary, f"{counted(count, 'graphs')}: {output}", err=output == "-")
 
 
 def _good(source: Source, on_error: str, bad: list[dict[str, Any]], advance: Any) -> Iterator[RawGraph]:
@@ -92,7 +86,3 @@ def _good(source: Source, on_error: str, bad: list[dict[str, Any]], advance: Any
     for *_, graph in source.usable(on_error, bad):
         advance(1)
         yield graph
-
-
-def _listed(lost: Counter[str]) -> str:
-    return ", ".join(f"{what} ({counted(count, 'graphs')})" for what, count in sorted(lost.items()))

@@ -4,44 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from typer import Argument, Option
-
-from grnf.cli.graph_input import Input, require_graphs
-from grnf.cli.options import LikeFeatures, Output, Run, Space, check_free, require, space_of_vectors
-
-if TYPE_CHECKING:
-    from grnf.collection import Collection
-
-__all__ = ["dedup"]
-
-Table = tuple[list[str], list[dict[str, Any]], dict[str, int]]
+from grnf._utils.files import check_free
+from grnf.cli.graph_input import VectorJob, require_graphs
+from grnf.cli.options import Space, check_radius, require, space_of_vectors
 
 
 def dedup(
-    source: Annotated[str, Argument(help="File, folder, glob or pipe of graphs, or - for standard input.")],
-    other: Annotated[
-        str | None, Argument(help="Graphs that should not be in SOURCE, such as a test set.")
-    ] = None,
+    source: Annotated[str, "File, folder, glob or pipe of graphs, or - for standard input."],
+    other: Annotated[str | None, "Graphs that should not be in SOURCE, such as a test set."] = None,
     *,
-    near: Annotated[
-        float | None,
-        Option(metavar="EPS", help="Also report pairs up to this distance, isomorphic or not."),
-    ] = None,
+    near: Annotated[float | None, "EPS", "Also report pairs up to this distance, isomorphic or not."] = None,
     space: Space = "joint",
     write: Annotated[
         Path | None,
-        Option(
-            metavar="PATH",
-            help="Write SOURCE without redundant graphs to this file, in its format, with all columns.",
-            rich_help_panel="Output",
-        ),
+        "PATH",
+        "Write SOURCE without redundant graphs to this file, in its format, with all columns.",
+        {"rich_help_panel": "Output"},
     ] = None,
-    out: Output,
-    reading: Input,
-    features: LikeFeatures,
-    run: Run,
+    job: VectorJob,
 ) -> None:
     """Find duplicate graphs and train/test leakage.
 
@@ -58,77 +40,58 @@ def dedup(
       grnf dedup molecules.smi --write clean.smi
       grnf dedup train.csv test.csv --near 0.01 --output leaked.csv
     """
-    require(near is None or 0 <= near < float("inf"), f"--near must be a number >= 0, got {near}")
+    check_radius(near, "--near")
     require(write is None or (other is None and near is None), "--write needs a single file without --near")
-    out.check()
     if write is not None:
-        check_free(write, out.force)
-    transformer = features.transformer() if near is None else features.in_space(space)
-    reading = reading.as_in(features, *([source] if other is None else [source, other]))
-    with run.threads():
-        if other is None and near is None:
-            with reading.open(source, run) as opened:
-                whole = reading.collect(opened, run)
-                require_graphs(len(whole), len(whole.errors), source)
-                columns, records, summary, redundant = _groups(whole, transformer, reading.standardize, run)
-                if write is not None:
-                    rows = zip(whole.unique_ids, whole.rows.tolist(), strict=True)
-                    opened.write_some([row for name, row in rows if name not in redundant], write)
-        else:
-            graphs = reading.collections([source] if other is None else [source, other], run)
-            of_vectors = "plain" if near is None else space_of_vectors(space)
-            columns, records, summary = _pairs(graphs, transformer, near, of_vectors, reading.standardize)
-    keys = {"id": source} if "other" not in columns else {"id": source, "other": other or source}
-    out.write(*reading.with_columns(columns, records, **keys), run.as_json)
-    out.summarize(summary, run)
-
-
-def _groups(graphs: Collection, transformer: Any, standardize: bool, run: Run) -> tuple[*Table, set[str]]:
+        check_free(write, job.force)
+    from grnf.search import leaked, near_duplicates
     from grnf.search.duplicates import DUPLICATES, groups_by_kind
 
-    groups, undecided = groups_by_kind(graphs, transformer, standardize=standardize)
-    for pair in undecided:
-        run.note(f"grnf: undecided whether {pair.first} and {pair.second} are isomorphic")
-    records = [
-        {"group": number, "kind": kind, "id": name}
-        for number, (kind, names) in enumerate(groups, start=1)
-        for name in names
-    ]
-    redundant = {name for kind, names in groups if kind in DUPLICATES for name in names[1:]}
-    summary = {
-        "graphs": len(graphs),
-        "groups of duplicates": sum(kind in DUPLICATES for kind, _ in groups),
-        "redundant graphs": len(redundant),
-        "undecided pairs": len(undecided),
-    }
-    others = Counter(f"groups of kind {kind}" for kind, _ in groups if kind not in DUPLICATES)
-    return ["group", "kind", "id"], records, summary | others, redundant
-
-
-def _pairs(
-    graphs: list[Collection], transformer: Any, near: float | None, space: str, standardize: bool
-) -> Table:
-    from grnf.search import leaked, near_duplicates
-    from grnf.search.duplicates import DUPLICATES
-
-    if len(graphs) == 1:
-        pairs = near_duplicates(graphs[0], transformer, near or 0.0, space=space, standardize=standardize)
-    else:
-        pairs = leaked(graphs[0], graphs[1], transformer, eps=near, space=space, standardize=standardize)
-    records = [
-        {
-            "id": pair.first,
-            "other": pair.second,
-            "distance": pair.distance,
-            "verdict": pair.verdict,
-            "kind": pair.kind,
+    transformer = job.transformer() if near is None else job.in_space(space)
+    names = [source] if other is None else [source, other]
+    job = job.as_in(*names)
+    if other is None and near is None:
+        with job.open(source) as opened:
+            graphs = job.collect(opened)
+            require_graphs(len(graphs), len(graphs.errors), source)
+            groups, undecided = groups_by_kind(graphs, transformer, standardize=job.standardize)
+            redundant = {name for kind, ids in groups if kind in DUPLICATES for name in ids[1:]}
+            if write is not None:
+                rows = zip(graphs.unique_ids, graphs.rows.tolist(), strict=True)
+                opened.write_some([row for name, row in rows if name not in redundant], write)
+        for pair in undecided:
+            job.note(f"grnf: undecided whether {pair.first} and {pair.second} are isomorphic")
+        records: list[dict[str, Any]] = [
+            {"group": number, "kind": kind, "id": name}
+            for number, (kind, ids) in enumerate(groups, start=1)
+            for name in ids
+        ]
+        job.write(*job.with_columns(["group", "kind", "id"], records, id=graphs))
+        summary = {
+            "graphs": len(graphs),
+            "groups of duplicates": sum(kind in DUPLICATES for kind, _ in groups),
+            "redundant graphs": len(redundant),
+            "undecided pairs": len(undecided),
         }
+        others = Counter(f"groups of kind {kind}" for kind, _ in groups if kind not in DUPLICATES)
+        job.summarize(summary | others)
+        return
+    first, *second = job.collections(names)
+    how: Any = {"space": "plain" if near is None else space_of_vectors(space), "standardize": job.standardize}
+    if second:
+        pairs = leaked(first, second[0], transformer, eps=near, **how)
+    else:
+        pairs = near_duplicates(first, transformer, near or 0.0, **how)
+    columns = ["id", "other", "distance", "verdict", "kind"]
+    records = [
+        dict(zip(columns, (pair.first, pair.second, pair.distance, pair.verdict, pair.kind), strict=True))
         for pair in pairs
     ]
+    job.write(*job.with_columns(columns, records, id=first, other=[first, *second][-1]))
     summary = {
-        "graphs": len(graphs[0]),
+        "graphs": len(first),
         "pairs": len(pairs),
         "pairs of duplicates": sum(pair.kind in DUPLICATES for pair in pairs),
         "graphs in pairs": len({pair.second for pair in pairs}),
     }
-    return ["id", "other", "distance", "verdict", "kind"], records, summary
+    job.summarize(summary)

@@ -5,15 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
 from grnf._utils.files import atomic_write, write_array, write_json
 
 if TYPE_CHECKING:
     from grnf.graphs import Graph
     from grnf.maps import GraphMap
-
-__all__ = ["demo"]
 
 ORDERS = {1: 1 / 3, 2: 1 / 3, 3: 1 / 3}
 CLASSES = {"SBM": ("one community", "two communities"), "Delaunay": ("seed points", "moved seed points")}
@@ -22,12 +18,10 @@ BASELINE = "baseline: SVM on degrees and mean attributes"
 
 def demo(
     *,
-    output: Annotated[
-        Path, Option("--output", "-o", help="Folder to write to.", rich_help_panel="Output")
-    ] = Path("grnf-demo"),
-    n_components: Annotated[int, Option("--n-components", "-m", min=1, help="Number of features M.")] = 512,
-    n_graphs: Annotated[int, Option(min=40, help="Number of graphs in each dataset.")] = 600,
-    seed: Annotated[int, Option(help="Seed of the graphs and of the features.")] = 0,
+    output: Annotated[Path, "-o", "Folder to write to.", {"rich_help_panel": "Output"}] = Path("grnf-demo"),
+    n_components: Annotated[int, "-m", "Number of features M.", {"min": 1}] = 512,
+    n_graphs: Annotated[int, "Number of graphs in each dataset.", {"min": 40}] = 600,
+    seed: Annotated[int, "Seed of the graphs and of the features."] = 0,
 ) -> None:
     """Run the main features on two built-in datasets.
 
@@ -43,6 +37,8 @@ def demo(
 
     from grnf._utils.running import no_progress
     from grnf.datasets import make_delaunay, make_sbm
+    from grnf.estimators import GRNF
+    from grnf.maps import map_graphs
 
     output.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False, soft_wrap=True)
@@ -51,7 +47,16 @@ def demo(
     for name, make in (("SBM", make_sbm), ("Delaunay", make_delaunay)):
         with no_progress(), console.status(f"{name}: {n_graphs} graphs, {n_components} features"):
             graphs, y = make(n_graphs, random_state=seed)
-            graph_map = _mapped(name, graphs, y, n_components, seed)
+            graph_map = map_graphs(
+                graphs,
+                [CLASSES[name][label] for label in y.tolist()],
+                transformer=GRNF(n_components, orders=ORDERS, random_state=seed),
+                n_neighbors=3,
+                differences=False if n_components > 2_048 else None,
+                positions="x" if name == "Delaunay" else None,
+                title=f"{name}: {len(graphs)} graphs of two classes",
+                random_state=seed,
+            )
             results[name] = _one_dataset(graphs, y, graph_map, seed)
         graph_map.write(output / f"{name.lower()}.html")
         with atomic_write(output / f"{name.lower()}.npy", "wb") as file:
@@ -99,23 +104,6 @@ def _mean_distance(Z: Any, pairs: Any) -> dict[str, float]:
     slopes = np.divide(0.5, D, out=np.zeros_like(D), where=pairs & (D > 0)) / pairs.sum()
     terms = 2 * (slopes.sum(axis=1) @ np.square(Z) - np.einsum("im,im->m", Z, slopes @ Z))
     return {"mean": float(D[pairs].mean()), "standard_error": float(terms.std(ddof=1) * len(terms) ** 0.5)}
-
-
-def _mapped(name: str, graphs: list[Graph], y: Any, n_components: int, seed: int) -> GraphMap:
-    """Embed one dataset, and return its map."""
-    from grnf.estimators import GRNF
-    from grnf.maps import map_graphs
-
-    return map_graphs(
-        graphs,
-        [CLASSES[name][label] for label in y.tolist()],
-        transformer=GRNF(n_components, orders=ORDERS, random_state=seed),
-        n_neighbors=3,
-        differences=False if n_components > 2_048 else None,
-        positions="x" if name == "Delaunay" else None,
-        title=f"{name}: {len(graphs)} graphs of two classes",
-        random_state=seed,
-    )
 
 
 def _baseline(graphs: list[Graph]) -> Any:

@@ -6,11 +6,8 @@ import json
 from typing import Annotated, Any, Literal
 
 import typer
-from typer import Option
 
 from grnf.cli.options import DELTA, require
-
-__all__ = ["dimension"]
 
 NOTES = {
     "hoeffding": "holds for every M, used by GRNF(n_components='auto')",
@@ -21,20 +18,13 @@ NOTES = {
 
 def dimension(
     *,
-    eps: Annotated[
-        float | None, Option(help="Accepted error of a squared distance (or kernel value).")
-    ] = None,
-    delta: Annotated[
-        float | None,
-        Option(help="Accepted probability of a larger error.", show_default=str(DELTA)),
-    ] = None,
-    n_components: Annotated[int | None, Option("--n-components", "-m", help="Number of features M.")] = None,
-    n_graphs: Annotated[
-        int | None, Option(help="Bound the error for all pairs of this many graphs together.")
-    ] = None,
-    quantity: Annotated[Literal["distance", "kernel"], Option(help="What is estimated.")] = "distance",
-    activation: Annotated[Literal["tanh", "sigmoid", "ramp"], Option(help="Output activation.")] = "tanh",
-    as_json: Annotated[bool, Option("--json", help="Print JSON.", rich_help_panel="Run")] = False,
+    eps: Annotated[float | None, "Accepted error of a squared distance (or kernel value)."] = None,
+    delta: Annotated[float | None, "Accepted probability of a larger error. [default: 0.05]"] = None,
+    n_components: Annotated[int | None, "-m", "Number of features M."] = None,
+    n_graphs: Annotated[int | None, "Bound the error for all pairs of this many graphs together."] = None,
+    quantity: Annotated[Literal["distance", "kernel"], "What is estimated."] = "distance",
+    activation: Annotated[Literal["tanh", "sigmoid", "ramp"], "Output activation."] = "tanh",
+    as_json: Annotated[bool, "--json", "Print JSON.", {"rich_help_panel": "Run"}] = False,
 ) -> None:
     """Compute how many features an error bound needs.
 
@@ -55,21 +45,19 @@ def dimension(
 
     settings: dict[str, Any] = {"quantity": quantity, "activation": activation, "n_graphs": n_graphs}
     risk = DELTA if delta is None else delta
-    values: dict[str, float] = {}
+    given: dict[str, Any] = {"eps": eps, "delta": risk, "n_components": n_components}
+    asked = "eps" if eps is None else "n_components" if n_components is None else "delta"
+    del given[asked]
+    functions: dict[str, Any] = {
+        "eps": error_bound,
+        "n_components": required_dimension,
+        "delta": failure_probability,
+    }
     try:
-        for bound in BOUNDS:
-            if eps is None:
-                values[bound] = error_bound(n_components or 0, risk, bound=bound, **settings)
-            elif n_components is None:
-                values[bound] = required_dimension(eps, risk, bound=bound, **settings)
-            else:
-                values[bound] = failure_probability(n_components, eps, bound=bound, **settings)
+        values = {bound: functions[asked](**given, bound=bound, **settings) for bound in BOUNDS}
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    asked = "eps" if eps is None else "n_components" if n_components is None else "delta"
     if as_json:
-        given = {"eps": eps, "delta": risk, "n_components": n_components}
-        given = {name: value for name, value in given.items() if value is not None and name != asked}
         typer.echo(json.dumps({"given": {**given, **settings}, "asked": asked, "bounds": values}))
         return
     for bound, value in values.items():

@@ -6,27 +6,24 @@ import csv
 import json
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-
-from typer import Argument, Option
+from typing import TYPE_CHECKING, Annotated, Any
 
 from grnf._utils.files import is_pipe
 from grnf._utils.words import counted
-from grnf.cli.graph_input import Input, Sample, holds_vectors
+from grnf.cli.graph_input import Sample, VectorJob, holds_vectors
 from grnf.cli.messages import progress
-from grnf.cli.options import LikeFeatures, Output, Run, check_probability, require
+from grnf.cli.options import check_new, check_probability, require
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.collection import Collection
     from grnf.typing import FloatArray
-
-__all__ = ["distances"]
 
 ZERO, MOST_ZEROS = 1e-6, 1_000
 """Distances below the first count as 0. The second is the number of such pairs that are tested."""
@@ -35,45 +32,34 @@ BYTES_OF_ROWS = 2**25
 
 
 @dataclass(frozen=True)
-class Matrix(Output):
-    """Output options of `grnf distances`."""
+class Matrix(VectorJob, panel="Method"):
+    """Options of `grnf distances`."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".npy", ".csv")
+    output: Annotated[
+        str,
+        "-o",
+        "File to write: .npy or .csv, or with --nearest and --pairs .csv, .json or .parquet. - for standard "
+        "output.",
+    ] = "-"
+    pairs: Annotated[Path | None, "CSV file with two columns of ids: compute only these pairs."] = None
+    nearest: Annotated[int | None, "K", "Write only the K nearest of each graph.", {"min": 1}] = None
 
-    helps: ClassVar[dict[str, str]] = {
-        "output": "File to write: .npy or .csv, or with --nearest and --pairs .csv, .json or .parquet. - for "
-        "standard output."
-    }
+    def check_output(self) -> None:
+        """Refuse a file whose name has not the suffix of a table or of a matrix, or that exists already."""
+        is_matrix = self.pairs is None and self.nearest is None
+        check_new("--output", self.output, (".npy", ".csv") if is_matrix else self.suffixes, self.force)
 
 
 def distances(
     source: Sample,
-    other: Annotated[
-        str | None, Argument(help="Graphs or vectors to compare with. By default SOURCE itself.")
-    ] = None,
+    other: Annotated[str | None, "Graphs or vectors to compare with. By default SOURCE itself."] = None,
     *,
-    kernel: Annotated[
-        bool, Option("--kernel", help="Compute the kernel kappa_P instead of distances.")
-    ] = False,
-    pairs: Annotated[
-        Path | None,
-        Option(help="CSV file with two columns of ids: compute only these pairs."),
-    ] = None,
-    exact: Annotated[
-        bool,
-        Option("--exact", help="Compute distances of infinitely many hidden channels, without sampling."),
-    ] = False,
+    kernel: Annotated[bool, "Compute the kernel kappa_P instead of distances."] = False,
+    exact: Annotated[bool, "Compute distances of infinitely many hidden channels, without sampling."] = False,
     confidence: Annotated[
-        float | None,
-        Option(metavar="P", help="With --pairs: add intervals that contain the value with probability P."),
+        float | None, "P", "With --pairs: add intervals that contain the value with probability P."
     ] = None,
-    nearest: Annotated[
-        int | None, Option(min=1, metavar="K", help="Write only the K nearest of each graph.")
-    ] = None,
-    out: Matrix,
-    reading: Input,
-    features: LikeFeatures,
-    run: Run,
+    job: Matrix,
 ) -> None:
     """Compute distances or kernel values between graphs.
 
@@ -91,42 +77,38 @@ def distances(
       grnf distances MUTAG.zip --output distances.npy
       grnf distances train.parquet test.smi --nearest 5 --output nearest.csv
     """
-    require(pairs is None or nearest is None, "give --pairs or --nearest, not both")
-    require(confidence is None or pairs is not None, "--confidence needs --pairs")
+    require(job.pairs is None or job.nearest is None, "give --pairs or --nearest, not both")
+    require(confidence is None or job.pairs is not None, "--confidence needs --pairs")
     require(not exact or confidence is None, "--exact has no interval: leave --confidence out")
     check_probability("--confidence", confidence)
-    is_table = pairs is not None or nearest is not None
-    (Output(out.output, out.force) if is_table else out).check()
     names = [source] if other is None else [source, other]
     name = "kernel" if kernel else "distance"
-    reading = reading.as_in(features, *names)
-    with run.threads():
-        collections = reading.collections(names, run) if exact else reading.vectors(names, features, run)
+    job = job.as_in(*names)
+    sides = job.collections(names) if exact else job.vectors(names)
+    exactly = _exact(sides, name, job) if exact else None
     if kernel and not exact:
-        collections = [_centered(collection) for collection in collections]
-    first, second = collections[0], collections[-1]
+        sides = [_centered(side) for side in sides]
+    first, second = sides[0], sides[-1]
     zeros: set[tuple[int, int]] = set()
-    exactly = _exact(collections, name, features) if exact else None
-    rows = _rows(first, second, name, run) if exactly is None else _exact_rows(exactly, first, second)
-    if name == "distance":
-        rows = _noting_zeros(rows, first is second, zeros)
-    if pairs is not None:
+    rows = _rows(first, second, name, exactly, zeros, job.quiet)
+    if job.pairs is not None:
         columns = ["graph_1", "graph_2", name, *([] if confidence is None else ["low", "high", "method"])]
         if confidence is not None and not kernel and _can_be_read_again(names):
-            first = _with_graphs(first, reading, run)
-            second = first if other is None else _with_graphs(second, reading, run)
-        out.write(columns, _pairs(pairs, first, second, name, confidence, zeros, exactly), run.as_json)
-    elif nearest is not None:
-        records = _nearest(rows, first, second, name, nearest)
-        out.write(["graph_id", "rank", "neighbor", name], records, run.as_json)
-    elif out.output.endswith(".npy"):
-        _write_array(out.output, rows, (len(first), len(second)))
+            first = _with_graphs(first, job)
+            second = first if other is None else _with_graphs(second, job)
+        job.write(columns, _pairs(job.pairs, first, second, name, confidence, exactly, zeros))
+    elif job.nearest is not None:
+        records = _nearest(rows, first, second, name, job.nearest)
+        job.write(["graph_id", "rank", "neighbor", name], records)
+    elif job.output.endswith(".npy"):
+        _write_array(job.output, rows, (len(first), len(second)))
     else:
-        _write_matrix(out, rows, first, second, name, run.as_json)
-    _report_zeros(zeros, names, (first, second), reading, run)
-    if out.output != "-":
+        _write_matrix(job, rows, first, second, name)
+    if zeros:
+        _report_zeros(zeros, names, (first, second), job)
+    if job.output != "-":
         shape = len(first), len(second)
-        out.summarize({"graphs": shape}, run, f"{shape[0]:,} x {shape[1]:,} graphs")
+        job.summarize({"graphs": shape}, f"{shape[0]:,} x {shape[1]:,} graphs")
 
 
 def _centered(collection: Collection) -> Collection:
@@ -137,46 +119,44 @@ def _centered(collection: Collection) -> Collection:
     return replace(collection, vectors=collection.vectors - grnf.null_vector())
 
 
-def _rows(first: Collection, second: Collection, name: str, run: Run) -> Iterator[tuple[int, FloatArray]]:
-    """Yield (first row, some rows of the matrix), about 32 MB at a time."""
-    from grnf import metric
-
-    between = metric.pairwise_kernels if name == "kernel" else metric.pairwise_distances
-    step = max(1, BYTES_OF_ROWS // (8 * max(len(second), 1)))
-    with progress(name, run.quiet) as advance:
-        for start in range(0, len(first), step):
-            rows = between(first.vectors[start : start + step], second.vectors)
-            yield start, rows
-            advance(len(rows))
-
-
-def _exact(collections: Sequence[Collection], name: str, features: LikeFeatures) -> Callable[..., FloatArray]:
+def _exact(sides: Sequence[Collection], name: str, job: Matrix) -> Callable[..., FloatArray]:
     """Return the function that computes exact values of graphs."""
-    if not all(collection.graphs for collection in collections):
-        raise GraphError("--exact needs graphs, not vectors", where=collections[0].name)
-    grnf = features.transformer().fit([graph for each in collections for graph in each.graphs or ()])
+    if not all(side.graphs for side in sides):
+        raise GraphError("--exact needs graphs, not vectors", where=sides[0].name)
+    grnf = job.transformer().fit([graph for side in sides for graph in side.graphs])
     return partial(grnf.pairwise_kernels if name == "kernel" else grnf.pairwise_distances, exact=True)
 
 
-def _exact_rows(
-    exactly: Callable[..., FloatArray], first: Collection, second: Collection
+def _rows(
+    first: Collection,
+    second: Collection,
+    name: str,
+    exactly: Callable[..., FloatArray] | None,
+    zeros: set[tuple[int, int]],
+    quiet: bool,
 ) -> Iterator[tuple[int, FloatArray]]:
-    """Yield the whole matrix of exact values."""
-    sides = [first] if first is second else [first, second]
-    yield 0, exactly(*(list(side.graphs or ()) for side in sides))
+    """Yield (first row, some rows of the matrix), about 32 MB at a time. Note pairs of graphs at distance 0.
 
-
-def _noting_zeros(
-    rows: Iterator[tuple[int, FloatArray]], same: bool, zeros: set[tuple[int, int]]
-) -> Iterator[tuple[int, FloatArray]]:
-    """Pass rows on, and note pairs of different graphs with distance 0."""
+    An exact matrix comes as a whole.
+    """
     import numpy as np
 
-    for start, some in rows:
-        for row, column in np.argwhere(some < ZERO).tolist():
-            if len(zeros) < MOST_ZEROS and not (same and column <= start + row):
-                zeros.add((start + row, column))
-        yield start, some
+    from grnf import metric
+
+    between = metric.pairwise_kernels if name == "kernel" else metric.pairwise_distances
+    sides = [first] if first is second else [first, second]
+    step = max(1, BYTES_OF_ROWS // (8 * max(len(second), 1))) if exactly is None else len(first)
+    with progress(name, quiet) as advance:
+        for start in range(0, len(first), step):
+            if exactly is None:
+                rows = between(first.vectors[start : start + step], second.vectors)
+            else:
+                rows = exactly(*(side.graphs for side in sides))
+            for row, column in np.argwhere(rows < ZERO).tolist() if name == "distance" else ():
+                if len(zeros) < MOST_ZEROS and not (first is second and column <= start + row):
+                    zeros.add((start + row, column))
+            yield start, rows
+            advance(len(rows))
 
 
 def _can_be_read_again(names: list[str]) -> bool:
@@ -184,37 +164,28 @@ def _can_be_read_again(names: list[str]) -> bool:
 
 
 def _report_zeros(
-    zeros: set[tuple[int, int]],
-    names: list[str],
-    sides: tuple[Collection, Collection],
-    reading: Input,
-    run: Run,
+    zeros: set[tuple[int, int]], names: list[str], sides: tuple[Collection, Collection], job: Matrix
 ) -> None:
     """Print a note if graphs at distance 0 are not isomorphic. The graphs are read again."""
-    if (
-        not zeros
-        or not _can_be_read_again(names)
-        or any(holds_vectors(name, reading.format) for name in names)
-    ):
+    if not _can_be_read_again(names) or any(holds_vectors(name, job.format) for name in names):
         return
-    chosen: list[dict[int, Any]] = []
+    from grnf.estimators import GRNF
+
+    chosen: list[dict[int, Any]] = [{}, {}]
     for position in (0, -1):
-        rows, count = {pair[position] for pair in zeros}, 0
-        with reading.open(names[position], run) as source:
-            chosen.append({})
-            for *_, graph in source.usable(reading.on_error, []):
-                if count in rows:
-                    chosen[-1][count] = graph
+        wanted, count = {pair[position] for pair in zeros}, 0
+        with job.open(names[position]) as source:
+            for *_, graph in source.usable(job.on_error, []):
+                if count in wanted:
+                    chosen[position][count] = graph
                 count += 1
         if count != len(sides[position]):  # some have no vector, so rows are others
             return
-    from grnf.estimators import GRNF
-
     fitted = GRNF(1).fit([graph for side in chosen for graph in side.values()])
     found = [(i, j) for i, j in sorted(zeros) if fitted._are_different(chosen[0][i], chosen[1][j])]
     if found:
         first, second = sides[0].ids[found[0][0]], sides[1].ids[found[0][1]]
-        run.note(
+        job.note(
             f"grnf: distance 0 of graphs that are not isomorphic: {counted(len(found), 'pairs')}, for "
             f"example {first} and {second}. A larger order, for example --orders 1:1/3,2:1/3,3:1/3, may "
             "distinguish them"
@@ -232,25 +203,20 @@ def _write_array(output: str, rows: Iterator[tuple[int, FloatArray]], shape: tup
 
 
 def _write_matrix(
-    out: Output,
-    rows: Iterator[tuple[int, FloatArray]],
-    first: Collection,
-    second: Collection,
-    name: str,
-    as_json: bool,
+    job: Matrix, rows: Iterator[tuple[int, FloatArray]], first: Collection, second: Collection, name: str
 ) -> None:
     """Write CSV with a column for each graph, or lines of JSON with a list for each row."""
     from grnf._utils.files import atomic_write
     from grnf._utils.result_tables import safe_text
 
-    safe = safe_text if out.safe_csv else str
-    with nullcontext(sys.stdout) if out.output == "-" else atomic_write(out.output) as file:
+    safe = safe_text if job.safe_csv else str
+    with nullcontext(sys.stdout) if job.output == "-" else atomic_write(job.output) as file:
         table = csv.writer(file, lineterminator="\n")
-        if not as_json:
+        if not job.as_json:
             table.writerow(["graph_id", *map(safe, second.ids)])
         for start, some in rows:
             for graph_id, row in zip(first.ids[start:], some.tolist(), strict=False):
-                if as_json:
+                if job.as_json:
                     values = [None if math.isnan(value) else value for value in row]
                     file.write(json.dumps({"graph_id": graph_id, name: values}) + "\n")
                 else:
@@ -275,12 +241,12 @@ def _nearest(
                 yield {"graph_id": first.ids[number], "rank": rank, "neighbor": neighbor, name: value}
 
 
-def _with_graphs(collection: Collection, reading: Input, run: Run) -> Collection:
+def _with_graphs(collection: Collection, job: Matrix) -> Collection:
     """Read the graphs of vectors again, for the upper bounds of distances. Bad ones were reported before."""
-    graphs = reading.collection(collection.name, replace(run, quiet=True))
+    graphs = replace(job, quiet=True).collection(collection.name)
     if graphs.graphs is None or graphs.ids != collection.ids:
         return collection
-    return replace(collection, graphs=list(graphs.graphs))
+    return replace(collection, graphs=graphs.graphs)
 
 
 def _pairs(
@@ -289,8 +255,8 @@ def _pairs(
     second: Collection,
     name: str,
     confidence: float | None,
+    exactly: Callable[..., FloatArray] | None,
     zeros: set[tuple[int, int]],
-    exactly: Callable[..., FloatArray] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the values of the pairs in a file, with intervals of this confidence, and note zeros."""
     from grnf import metric
@@ -306,54 +272,39 @@ def _pairs(
             )
         precision = first.transformer._precision()
     estimate = metric.distance if name == "distance" else metric.kernel_estimate
-    sides = [(collection, _rows_of_ids(collection)) for collection in (first, second)]
-    for line, ids in _read_pairs(path):
-        if line == 1 and not any(graph_id in rows for graph_id, (_, rows) in zip(ids, sides, strict=True)):
-            continue  # a header
-        i, j = (
-            _row(rows, graph_id, side.name, f"{path}, line {line}")
-            for graph_id, (side, rows) in zip(ids, sides, strict=True)
-        )
-        if exactly is not None and first.graphs and second.graphs:
-            exact_value = float(exactly([first.graphs[i]], [second.graphs[j]])[0, 0])
-            if name == "distance" and exact_value < ZERO and len(zeros) < MOST_ZEROS:
-                zeros.add((i, j))
-            yield {"graph_1": ids[0], "graph_2": ids[1], name: exact_value}
-            continue
-        x, y = first.vectors[i], second.vectors[j]
-        value = estimate(x, y, **precision) if math.isfinite(x.sum() + y.sum()) else None
-        if name == "distance" and value is not None and value.value < ZERO and len(zeros) < MOST_ZEROS:
+    for ids, i, j in _read_pairs(path, first, second):
+        low = high = method = value = None
+        if exactly is not None:
+            value = float(exactly([first.graphs[i]], [second.graphs[j]])[0, 0])
+        elif math.isfinite(first.vectors[i].sum() + second.vectors[j].sum()):
+            found: Any = estimate(first.vectors[i], second.vectors[j], **precision)
+            value = found.value
+            if confidence is not None:
+                if name == "distance" and first.graphs and second.graphs:
+                    graphs = first.graphs[i], second.graphs[j]
+                    found = replace(found, upper=partial(first.transformer._upper_bound, *graphs))
+                method = "betting" if math.isfinite(precision["largest_term"]) else "clt"
+                low, high = found.interval(confidence, method)
+        if name == "distance" and value is not None and value < ZERO and len(zeros) < MOST_ZEROS:
             zeros.add((i, j))
-        record = {"graph_1": ids[0], "graph_2": ids[1], name: None if value is None else value.value}
-        if isinstance(value, metric.DistanceEstimate) and first.graphs and second.graphs:
-            graphs = first.graphs[i], second.graphs[j]
-            value = replace(value, upper=partial(first.transformer._upper_bound, *graphs))
-        if confidence is not None:
-            method = "betting" if math.isfinite(precision["largest_term"]) else "clt"
-            low, high = (None, None) if value is None else value.interval(confidence, method)
-            record |= {"low": low, "high": high, "method": None if value is None else method}
-        yield record
+        record = {"graph_1": ids[0], "graph_2": ids[1], name: value}
+        yield record if confidence is None else {**record, "low": low, "high": high, "method": method}
 
 
-def _read_pairs(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _read_pairs(path: Path, first: Collection, second: Collection) -> Iterator[tuple[list[str], int, int]]:
+    """Yield the ids of the pairs in a file and their rows. A first line without a known id is a header."""
+    counts = [Counter(side.ids) for side in (first, second)]
+    rows = [{name: row for row, name in enumerate(side.ids)} for side in (first, second)]
     with open(path, newline="", encoding="utf-8") as file:
-        for line, row in enumerate(csv.reader(file), start=1):
-            if len(row) != 2:
-                raise GraphError(f"expected two ids, found {len(row)} columns", where=f"{path}, line {line}")
-            yield line, [entry.strip() for entry in row]
-
-
-def _rows_of_ids(collection: Collection) -> dict[str, int]:
-    """Return the row of each id, -1 for ids that several graphs share."""
-    rows: dict[str, int] = {}
-    for row, graph_id in enumerate(collection.ids):
-        rows[graph_id] = -1 if graph_id in rows else row
-    return rows
-
-
-def _row(rows: dict[str, int], graph_id: str, name: str, where: str) -> int:
-    row = rows.get(graph_id)
-    if row is None or row < 0:
-        number = "no graph" if row is None else "several graphs"
-        raise GraphError(f"{name} has {number} called {graph_id!r}", where=where)
-    return row
+        for line, entries in enumerate(csv.reader(file), start=1):
+            where, ids = f"{path}, line {line}", [entry.strip() for entry in entries]
+            if len(ids) != 2:
+                raise GraphError(f"expected two ids, found {len(ids)} columns", where=where)
+            known = [count[graph_id] for graph_id, count in zip(ids, counts, strict=True)]
+            if line == 1 and not any(known):
+                continue
+            for graph_id, side, times in zip(ids, (first, second), known, strict=True):
+                if times != 1:
+                    number = "several graphs" if times else "no graph"
+                    raise GraphError(f"{side.name} has {number} called {graph_id!r}", where=where)
+            yield ids, rows[0][ids[0]], rows[1][ids[1]]

@@ -4,67 +4,75 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer import Option
 
 from grnf._utils.files import check_free
 from grnf._utils.words import counted
-from grnf.cli.graph_input import Input, SourceArgument, check_format
-from grnf.cli.messages import note, progress, report_bad, with_progress
-from grnf.cli.options import FullFeatures, Output, Run, checked, require
+from grnf.cli.graph_input import LikeInput, SourceArgument, check_format
+from grnf.cli.messages import note, progress, with_progress
+from grnf.cli.options import FullFeatures, Output, checked, require
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from grnf.estimators import GRNF
     from grnf.scale.run_inputs import RunInputs
-
-__all__ = ["embed"]
 
 SET_ASIDE = 3
 """The exit code if shards were set aside."""
 
 
 @dataclass(frozen=True)
-class Graphs(Input):
-    """How the graphs are read."""
+class EmbedJob(FullFeatures, LikeInput, Output, panel="Output"):
+    """Options of `grnf embed`."""
 
     on_error: Annotated[
         Literal["raise", "nan", "skip"],
-        Option(help="A graph that cannot be used. raise: stop. nan: a row of NaN. skip: leave it out."),
+        "A graph that cannot be used. raise: stop. nan: a row of NaN. skip: leave it out.",
     ] = "raise"  # type: ignore[assignment]
-    block_size: Annotated[int, Option(min=1, help="Graphs that are held in memory at a time.")] = 1024
-
-
-@dataclass(frozen=True)
-class Vectors(Output):
-    """Output options of `grnf embed`."""
-
+    block_size: Annotated[
+        int, "Graphs that are held in memory at a time.", {"min": 1, "rich_help_panel": "Input"}
+    ] = 1024
     output: Annotated[
         str,
-        Option(
-            "--output",
-            "-o",
-            help="File to write: .parquet, .npy, .npz, .csv, or - for CSV on standard output. A name without "
-            "a suffix is a folder of Parquet shards with a manifest.",
-        ),
-    ] = field()
-    shard_size: Annotated[
-        int | None, Option(min=1, help="Graphs per shard of a folder.", show_default="32768")
+        "-o",
+        "File to write: .parquet, .npy, .npz, .csv, or - for CSV on standard output. A name without "
+        "a suffix is a folder of Parquet shards with a manifest.",
+    ] = field(kw_only=True)
+    shard_size: Annotated[int | None, "Graphs per shard of a folder. [default: 32768]", {"min": 1}] = None
+    resume: Annotated[bool, "Continue an interrupted run, if there is one."] = False
+    n_jobs: Annotated[int | None, "Threads, or processes for a folder. -1 for all cores. [default: 1]"] = None  # type: ignore[assignment]
+    dask: Annotated[
+        str | None,
+        "ADDRESS",
+        "For a folder: compute on the Dask cluster with this scheduler address, or on a new one on "
+        "this computer (local).",
+        {"rich_help_panel": "Run"},
     ] = None
-    resume: Annotated[bool, Option("--resume", help="Continue an interrupted run, if there is one.")] = False
 
     def check(self) -> None:
-        """Refuse an output that cannot be written or resumed, before much is read."""
-        from grnf.io.vectors import side_file, vector_format
-        from grnf.io.vectors.writer import work_folder
-
+        """Refuse options that the output does not have."""
+        is_folder = self.output != "-" and not self.is_file
+        for option, given in (("--dask", self.dask), ("--shard-size", self.shard_size)):
+            require(given is None or is_folder, f"{option} needs a folder: an --output without a suffix")
         require(self.output != "-" or not self.resume, "--resume needs a file or folder: it cannot be -")
         is_csv = self.output == "-" or self.output.lower().endswith(".csv")
         require(is_csv or not self.safe_csv, f"--safe-csv needs CSV output, got {self.output}")
+        keeps_vectors_only = self.keep and self.output.endswith(".npy")
+        require(not keeps_vectors_only, "--keep needs .parquet, .npz or .csv: .npy holds vectors only")
+        super().check()
+
+    def check_output(self) -> None:
+        """Refuse a file that cannot be written or resumed. The driver checks folders."""
+        from grnf.io.vectors import side_file, vector_format
+        from grnf.io.vectors.writer import work_folder
+
         if not self.is_file:
             return
         checked(vector_format, self.output, "--output")
@@ -74,37 +82,20 @@ class Vectors(Output):
 
     @property
     def is_file(self) -> bool:
-        """Whether this is a single file."""
+        """Whether the output is a single file."""
         from grnf.scale.driver import is_vector_file
 
         return self.output != "-" and is_vector_file(self.output)
 
-
-@dataclass(frozen=True)
-class Workers(Run):
-    """How the run is computed, and what it prints."""
-
-    n_jobs: Annotated[
-        int | None,
-        Option(help="Threads, or processes for a folder. -1 for all cores.", show_default="1"),
-    ] = None  # type: ignore[assignment]
-    dask: Annotated[
-        str | None,
-        Option(
-            metavar="ADDRESS",
-            help="For a folder: compute on the Dask cluster with this scheduler address, or on a new one on "
-            "this computer (local).",
-        ),
-    ] = None
+    def running(self) -> AbstractContextManager[None]:
+        """Return the context of the command: a file or folder has threads or processes of its own."""
+        return nullcontext() if self.output != "-" else super().running()
 
 
 def embed(
     source: SourceArgument,
     *,
-    out: Vectors,
-    reading: Graphs,
-    features: FullFeatures,
-    run: Workers,
+    job: EmbedJob,
 ) -> None:
     """Embed graphs: one row of M numbers per graph.
 
@@ -119,94 +110,80 @@ def embed(
       grnf embed MUTAG.zip --output mutag.parquet
       grnf embed molecules.csv --smiles-column Drug --keep name --on-error skip -m 1024 -o vectors.parquet
     """
-    check_format(reading.format, source)
-    is_folder = out.output != "-" and not out.is_file
-    for option, given in (("--dask", run.dask), ("--shard-size", out.shard_size)):
-        require(given is None or is_folder, f"{option} needs a folder: an --output without a suffix")
-    require(run.n_jobs != 0, "--n-jobs must be at least 1, or -1 for all cores, got 0")
-    out.check()
-    keeps_vectors_only = reading.keep and out.output.endswith(".npy")
-    require(not keeps_vectors_only, "--keep needs .parquet, .npz or .csv: .npy holds vectors only")
-    grnf, reading = features.transformer(), reading.as_in(features)
+    check_format(job.format, source)
+    grnf, job = job.transformer(), job.as_in()
     from grnf.io.files.source import open_source
     from grnf.scale.run_inputs import RunInputs
 
-    with open_source(source, reading.format) as graphs:
+    with open_source(source, job.format) as graphs:
         inputs = RunInputs(list(graphs.paths) or graphs.file.path, graphs.name)
-        graphs = reading.applied(replace(graphs, file=inputs.source or graphs.file), run)
+        graphs = job.applied(replace(graphs, file=inputs.source or graphs.file))
         read = {"format": graphs.format, "options": graphs.options}
-        total = graphs.count() if out.output != "-" and not run.quiet and sys.stderr.isatty() else None
-        with progress("embedding", run.quiet, total=total) as advance:
-            if out.output == "-":
-                summary = _to_stdout(inputs, read, grnf, reading, out, run, advance)
-            else:
-                summary = _to_disk(inputs, read, grnf, reading, out, run, advance)
-    bad = summary["bad"]
-    report_bad(bad, reading.on_error, run.quiet)
+        total = graphs.count() if job.output != "-" and not job.quiet and sys.stderr.isatty() else None
+        with progress("embedding", job.quiet, total=total) as advance:
+            run = _to_stdout if job.output == "-" else _to_disk
+            summary = run(inputs, read, grnf, job, advance)
+    bad, set_aside = summary["bad"], summary.get("set_aside", [])
+    job.report_bad(bad)
     shape = f"{counted(summary['graphs'], 'graphs')}, {summary['n_components']:,} numbers each"
-    where = "" if out.output == "-" else f": {out.output} (settings in {summary['settings']})"
-    run.report({**summary, "bad": len(bad)}, shape + where, err=out.output == "-")
-    _report_set_aside(summary.get("set_aside", []), out.output)
+    where = "" if job.output == "-" else f": {job.output} (settings in {summary['settings']})"
+    job.echo({**summary, "bad": len(bad)}, shape + where, err=job.output == "-")
+    for shard in set_aside:
+        places = ", ".join(f"{each['path']} from graph {each['first']}" for each in shard["from"])
+        note(f"grnf: shard {shard['shard']} ({places}) is set aside: {shard['reason']}")
+    if set_aside:
+        note(
+            f"grnf: {len(set_aside)} shards are set aside, all others are in {job.output}. To try them "
+            "again, repeat the command with --resume"
+        )
+        raise typer.Exit(SET_ASIDE)
 
 
 def _to_disk(
-    inputs: RunInputs,
-    read: dict[str, Any],
-    grnf: GRNF,
-    reading: Graphs,
-    out: Vectors,
-    run: Workers,
-    advance: Any,
+    inputs: RunInputs, read: dict[str, Any], grnf: GRNF, job: EmbedJob, advance: Any
 ) -> dict[str, Any]:
     """Embed into a file or a folder. If interrupted, explain how to resume."""
     from grnf._utils.locks import FolderInUseError
     from grnf.io.vectors.writer import work_folder
     from grnf.scale.driver import embed as run_embed
 
-    is_file = out.is_file
-    more: dict[str, Any] = {} if out.shard_size is None else {"shard_size": out.shard_size}
+    more: dict[str, Any] = {} if job.shard_size is None else {"shard_size": job.shard_size}
     try:
         made = run_embed(
             inputs,
-            out.output,
+            job.output,
             grnf,
             **read,
             **more,
-            block_size=reading.block_size,
-            on_error=reading.on_error,
-            n_jobs=run.n_jobs,
-            dask=True if run.dask == "local" else run.dask,
-            resume=out.resume,
-            force=out.force,
-            safe_csv=out.safe_csv,
+            block_size=job.block_size,
+            on_error=job.on_error,
+            n_jobs=job.n_jobs,
+            dask=True if job.dask == "local" else job.dask,
+            resume=job.resume,
+            force=job.force,
+            safe_csv=job.safe_csv,
             advance=advance,
-            note=lambda text: run.note(f"grnf: {text}"),
+            note=lambda text: job.note(f"grnf: {text}"),
         )
     except BaseException as error:
-        work = work_folder(out.output, single=is_file)
+        work = work_folder(job.output, single=job.is_file)
         finished = len(list(work.glob("[0-9]*.json")))
         if finished and not isinstance(error, FolderInUseError | FileExistsError):
-            add = [] if out.resume else ["--resume"]
-            if isinstance(error, ValueError) and reading.on_error == "raise":
+            add = [] if job.resume else ["--resume"]
+            if isinstance(error, ValueError) and job.on_error == "raise":
                 add += ["--on-error", "skip"]
             command = shlex.join(["grnf", *sys.argv[1:], *add])
             note(f"grnf: stopped. {finished} finished shards are kept in {work}. To resume: {command}")
         raise
     summary = {"graphs": made.n_graphs, "n_components": made.n_components, "bad": made.bad}
-    summary |= {"vectors": out.output, "settings": str(made.settings)}
-    if is_file:
+    summary |= {"vectors": job.output, "settings": str(made.settings)}
+    if job.is_file:
         return summary
     return summary | {"shards": made.n_shards, "computed": len(made.computed), "set_aside": made.set_aside}
 
 
 def _to_stdout(
-    inputs: RunInputs,
-    read: dict[str, Any],
-    grnf: GRNF,
-    reading: Graphs,
-    out: Vectors,
-    run: Workers,
-    advance: Any,
+    inputs: RunInputs, read: dict[str, Any], grnf: GRNF, job: EmbedJob, advance: Any
 ) -> dict[str, Any]:
     """Write CSV to standard output while the graphs are read."""
     from grnf.estimators import embed_stream, fit_stream
@@ -214,36 +191,20 @@ def _to_stdout(
     from grnf.io.vectors.blocks import safe_block
 
     def graphs() -> Any:
-        return inputs.blocks(
-            reading.block_size, yield_bad=reading.on_error != "raise", n_jobs=run.n_jobs, **read
-        )
+        return inputs.blocks(job.block_size, yield_bad=job.on_error != "raise", n_jobs=job.n_jobs, **read)
 
     bad: list[Any] = []
 
     def blocks() -> Any:
         stream = with_progress(graphs(), advance)
-        for block, failed in embed_stream(grnf, stream, on_error=reading.on_error, name=inputs.name):
+        for block, failed in embed_stream(grnf, stream, on_error=job.on_error, name=inputs.name):
             bad.extend({"graph_id": graph.graph_id, "reason": graph.reason} for graph in failed)
-            yield safe_block(block) if out.safe_csv else block
+            yield safe_block(block) if job.safe_csv else block
 
     if next(graphs(), None) is None:
         raise GraphError(f"{inputs.name} holds no graphs")
-    with replace(run, n_jobs=run.n_jobs or 1).threads():
-        if not hasattr(grnf, "n_components_"):
-            fit_stream(grnf, graphs(), on_error=reading.on_error)
-        n_rows = write_csv(sys.stdout, blocks())
+    if not hasattr(grnf, "n_components_"):
+        fit_stream(grnf, graphs(), on_error=job.on_error)
+    n_rows = write_csv(sys.stdout, blocks())
     sys.stdout.flush()
     return {"graphs": n_rows, "n_components": grnf.n_components_, "bad": bad}
-
-
-def _report_set_aside(set_aside: list[dict[str, Any]], output: str) -> None:
-    """Report shards that were set aside, and end with the exit code for it."""
-    for shard in set_aside:
-        places = ", ".join(f"{each['path']} from graph {each['first']}" for each in shard["from"])
-        note(f"grnf: shard {shard['shard']} ({places}) is set aside: {shard['reason']}")
-    if set_aside:
-        note(
-            f"grnf: {len(set_aside)} shards are set aside, all others are in {output}. To try them again, "
-            "repeat the command with --resume"
-        )
-        raise typer.Exit(SET_ASIDE)

@@ -7,14 +7,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import typer
-from typer import Argument, Option
 
 from grnf._utils.files import is_pipe
-from grnf.cli.messages import progress, report_bad, with_progress
-from grnf.cli.options import LikeFeatures, Messages, checked, require
+from grnf._utils.words import counted
+from grnf.cli.messages import progress, with_progress
+from grnf.cli.options import LikeFeatures, Messages, Output, checked, require
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -23,94 +23,66 @@ if TYPE_CHECKING:
     from grnf.io.files.source import Source
 
 __all__ = [
-    "Input",
-    "OnError",
-    "Sample",
-    "SourceArgument",
-    "check_format",
-    "holds_vectors",
-    "require_graphs",
-]
-
+    "Input", "LikeInput", "OnError", "Sample", "SourceArgument", "TableJob", "VectorJob", "check_format",
+    "holds_vectors", "require_graphs",
+]  # fmt: skip
 
 FIT_GRAPHS = 32_768
 """First graphs of a file, on which joint features are fitted."""
+MOST_REASONS = 5
+"""Graphs that cannot be used whose reasons are printed."""
+CHEMISTRY = ("standardize", "stereo")
+"""Options that change what of a molecule is used."""
+
 SourceArgument = Annotated[
-    list[str],
-    Argument(metavar="SOURCE", help="Files, folders, globs or a pipe of graphs, or - for standard input."),
+    list[str], "SOURCE", "Files, folders, globs or a pipe of graphs, or - for standard input."
 ]
 OnError = Annotated[
-    Literal["raise", "skip"],
-    Option(help="A graph that cannot be used. raise: stop. skip: leave it out and report it."),
+    Literal["raise", "skip"], "A graph that cannot be used. raise: stop. skip: leave it out and report it."
 ]
-Sample = Annotated[str, Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")]
+Sample = Annotated[str, "Graphs (- for standard input), or vectors made by grnf embed."]
 
 
 @dataclass(frozen=True)
-class Input:
+class Input(Messages, panel="Input"):
     """How graphs and tables are read."""
-
-    panel: ClassVar[str] = "Input"
 
     format: Annotated[
         str | None,
-        Option(
-            metavar="NAME[:OPTIONS]",
-            help="Input format if the file name does not show it, with reader options after a colon. "
-            "Examples: edge-list:directed, matrices:array=A,y=age.",
-        ),
+        "NAME[:OPTIONS]",
+        "Input format if the file name does not show it, with reader options after a colon. "
+        "Examples: edge-list:directed, matrices:array=A,y=age.",
     ] = None
     on_error: OnError = "raise"
     smiles_column: Annotated[
-        str | None,
-        Option(metavar="NAME", help="SMILES column of a table. By default found by its name or values."),
+        str | None, "NAME", "SMILES column of a table. By default found by its name or values."
     ] = None
-    id_column: Annotated[
-        str | None,
-        Option(metavar="NAME", help="Id column of a SMILES table. By default found by its name."),
-    ] = None
+    id_column: Annotated[str | None, "NAME", "Id column of a SMILES table. By default found by its name."] = (
+        None
+    )
     target: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="Label column of a SMILES table. Several: repeat it, or use commas."),
+        list[str] | None, "NAME", "Label column of a SMILES table. Several: repeat it, or use commas."
     ] = None
     keep: Annotated[
         list[str] | None,
-        Option(
-            metavar="NAME",
-            help="Column of a SMILES table to keep in outputs with a row per graph. May be repeated.",
-        ),
+        "NAME",
+        "Column of a SMILES table to keep in outputs with a row per graph. May be repeated.",
     ] = None
-    standardize: Annotated[
-        bool,
-        Option("--standardize", help="Use the largest fragment of each molecule, neutralized (salts)."),
-    ] = False
-    stereo: Annotated[
-        bool,
-        Option("--stereo", help="Add stereochemistry and isotopes to the attributes of molecules."),
-    ] = False
-    encoding: Annotated[
-        str | None,
-        Option(metavar="NAME", help="Encoding of text, such as latin-1.", show_default="utf-8"),
-    ] = None
-    no_header: Annotated[
-        bool, Option("--no-header", help="The first row is data. Columns are called 1, 2, 3, ...")
-    ] = False
-    decimal: Annotated[
-        str, Option("--decimal", metavar="MARK", help="Decimal mark of numbers in text: . or ,")
-    ] = "."
+    standardize: Annotated[bool, "Use the largest fragment of each molecule, neutralized (salts)."] = False
+    stereo: Annotated[bool, "Add stereochemistry and isotopes to the attributes of molecules."] = False
+    encoding: Annotated[str | None, "NAME", "Encoding of text, such as latin-1. [default: utf-8]"] = None
+    no_header: Annotated[bool, "The first row is data. Columns are called 1, 2, 3, ..."] = False
+    decimal: Annotated[str, "MARK", "Decimal mark of numbers in text: . or ,"] = "."
     max_memory: Annotated[
-        str | None,
-        Option(metavar="SIZE", help="Memory that one graph may take. Example: 4GB.", show_default="half"),
+        str | None, "SIZE", "Memory that one graph may take. Example: 4GB. [default: half]"
     ] = None
     columns: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False)
-    """Columns that each source has for its graphs, by their ids: SMILES, and those to keep."""
-    titles: dict[str, str] = field(default_factory=dict, init=False)
-    """Names of the sources, by what the user calls them, such as - for standard input."""
+    """Columns of the graphs of each collection, by their ids: SMILES, and those to keep."""
 
     @property
     def molecules(self) -> tuple[str, ...]:
         """The options that change what of a molecule is used."""
-        return tuple(name for name in ("standardize", "stereo") if getattr(self, name))
+        return tuple(name for name in CHEMISTRY if getattr(self, name))
 
     @property
     def graph_memory(self) -> int | None:
@@ -121,71 +93,56 @@ class Input:
 
         return int(checked(memory_size, self.max_memory, "--max-memory"))
 
-    def like(self, molecules: Sequence[str], index: Path) -> Self:
-        """Return the options with which the molecules of an index were read. Refuse others."""
+    def check(self) -> None:
+        """Refuse unknown decimal marks."""
+        require(self.decimal in (".", ","), f"--decimal must be . or , got {self.decimal!r}")
+        super().check()
+
+    def with_molecules_of(self, molecules: Sequence[str], made: Path) -> Self:
+        """Return the options with which the molecules of an index or model were read. Refuse others."""
         for name in self.molecules:
-            require(name in molecules, f"--{name} was not used to make {index}, whose settings are fixed")
-        return replace(self, standardize="standardize" in molecules, stereo="stereo" in molecules)
-
-    def as_in(self, features: LikeFeatures, *names: str) -> Self:
-        """Return the options with which molecules were read for --like, or for vectors among some files."""
-        from grnf.io.vectors import molecule_options, side_file
-
-        files = [side_file(name) for name in names if name != "-" and holds_vectors(name, self.format)]
-        for file in files if features.like is None else [features.like]:
-            molecules = molecule_options(file)
-            if molecules is not None:
-                return self.like(molecules, file)
-        return self
+            require(name in molecules, f"--{name} was not used to make {made}, whose settings are fixed")
+        return replace(self, **{name: name in molecules for name in CHEMISTRY})  # type: ignore[arg-type]
 
     @contextmanager
-    def open(self, names: str | Sequence[str], run: Messages) -> Iterator[Source]:
+    def open(self, names: str | Sequence[str]) -> Iterator[Source]:
         """Find the graphs that a user names, and apply the options of tables."""
         from grnf.io.files.source import open_source
 
         check_format(self.format, names)
         with open_source(names, self.format) as source:
-            if isinstance(names, str):
-                self.titles[names] = source.name
-            yield self.applied(source, run)
+            yield self.applied(source)
 
-    def applied(self, source: Source, run: Messages) -> Source:
+    def applied(self, source: Source) -> Source:
         """Return a source with the options of tables. A SMILES column found by its values is printed."""
         from grnf.io.files.reading import file_of
         from grnf.io.files.survey import named_columns
 
-        require(self.decimal in (".", ","), f"--decimal must be . or , got {self.decimal!r}")
-        about: dict[str, Any] = {} if self.encoding is None else {"encoding": self.encoding}
-        about |= {"header": False} if self.no_header else {}
-        about |= {"decimal": ","} if self.decimal == "," else {}
-        about |= {} if self.max_memory is None else {"max_memory": self.graph_memory}
-        file_of(source.file, source.format, about)
-        source = replace(source, options={**source.options, **about})
-        given = {
-            "--smiles-column": self.smiles_column,
-            "--id-column": self.id_column,
-            "--keep": self.keep,
-            "--target": self.target,
+        about: dict[str, Any] = {"encoding": self.encoding, "max_memory": self.graph_memory}
+        about |= {
+            "header": False if self.no_header else None,
+            "decimal": "," if self.decimal == "," else None,
         }
-        chemistry = {"standardize": self.standardize, "stereo": self.stereo}
+        about = {name: value for name, value in about.items() if value is not None}
+        file_of(source.file, source.format, about)
+        options = {**source.options, **about, **dict.fromkeys(self.molecules, True)}
         if not source.is_molecules(self.smiles_column is not None):
-            for option, value in given.items():
-                require(not value, f"{option} needs a SMILES table, got {source.name}")
-            chemistry = {name: True for name, on in chemistry.items() if on}
+            for name in ("smiles_column", "id_column", "keep", "target"):
+                option = f"--{name.replace('_', '-')}"
+                require(not getattr(self, name), f"{option} needs a SMILES table, got {source.name}")
             known = source.reader_options()
-            for name in chemistry:
+            for name in self.molecules:
                 require(name in known, f"--{name} needs molecules (SMILES or SD files), got {source.name}")
-            return replace(source, options={**source.options, **chemistry})
-        options = {**source.options, **{name: True for name, on in chemistry.items() if on}}
+            return replace(source, options=options)
+        source = replace(source, options=options)
         if self.smiles_column is not None:
             options["column"] = self.smiles_column
             source = replace(source, format=source.format if source.format == "sdf" else "smiles")
         elif source.file.path.is_file():
             column, is_named = source.smiles_column()
             if column is not None and not is_named:
-                run.note(f"grnf: SMILES column {column!r}, found by its content, or use --smiles-column")
+                self.note(f"grnf: SMILES column {column!r}, found by its content, or use --smiles-column")
                 options["column"] = column
-        source = replace(source, options=options)
         if self.id_column is not None:
             options["graph_id"] = self.id_column
         if self.keep:
@@ -196,32 +153,88 @@ class Input:
             options["y"] = names[0] if len(names) == 1 else names
         return source
 
-    def collect(self, source: Source, run: Messages, **options: Any) -> Collection:
+    def collect(self, source: Source) -> Collection:
         """Read all graphs. With ``--on-error skip``, bad ones are left out and reported."""
         import numpy as np
 
         from grnf.collection import Collection
         from grnf.io.raw import BadGraph
 
-        graphs, rows, names, errors = [], [], [], []
-        with progress(f"reading {source.name}", run.quiet) as advance:
-            items = source.read(yield_bad=self.on_error == "skip", **options)
-            for row, item in enumerate(with_progress(items, advance)):
-                names.append(item.graph_id)
-                if isinstance(item, BadGraph):
-                    errors.append((row, item.reason))
-                else:
-                    graphs.append(item)
-                    rows.append(row)
-        made = Collection(
-            len(names), np.array(rows, np.int64), errors, graphs=graphs, names=names, name=source.name
-        )
-        bad = [{"graph_id": made.all_ids[row], "reason": reason} for row, reason in errors]
-        report_bad(bad, self.on_error, run.quiet)
-        self._remember(source.name, made, [graph.graph_columns for graph in graphs])
+        with progress(f"reading {source.name}", self.quiet) as advance:
+            items = list(with_progress(source.read(yield_bad=self.on_error == "skip"), advance))
+        errors = [(row, item.reason) for row, item in enumerate(items) if isinstance(item, BadGraph)]
+        graphs = [item for item in items if not isinstance(item, BadGraph)]
+        rows = np.delete(np.arange(len(items)), [row for row, _ in errors])
+        names = [item.graph_id for item in items]
+        made = Collection(len(items), rows, errors, graphs=graphs, names=names, name=source.name)
+        self.report_bad([{"graph_id": made.all_ids[row], "reason": reason} for row, reason in errors])
+        self._remember(made, [graph.graph_columns for graph in graphs])
         return made
 
-    def embed(self, source: Source, grnf: GRNF, run: Messages) -> Collection:
+    def collection(self, name: str) -> Collection:
+        """Read a file of graphs or vectors."""
+        if holds_vectors(name, self.format):
+            return _vectors(name)
+        with self.open(name) as source:
+            made = self.collect(source)
+        require_graphs(len(made), len(made.errors), name)
+        return made
+
+    def collections(self, names: Sequence[str]) -> list[Collection]:
+        """Read several files of graphs or vectors, of which one may be standard input."""
+        require(list(names).count("-") <= 1, "standard input (-) can be read only once")
+        return [self.collection(name) for name in names]
+
+    def report_bad(self, bad: Sequence[Mapping[str, Any]]) -> None:
+        """Report graphs that could not be used: how many, what was done, and the first reasons."""
+        if bad:
+            action = "rows of NaN" if self.on_error == "nan" else "left out"  # type: ignore[comparison-overlap]
+            self.note(f"grnf: {counted(len(bad), 'graphs')} could not be used ({action}):")
+        for record in bad[:MOST_REASONS]:
+            self.note(f"  graph {record['graph_id']}: {record['reason']}")
+        if len(bad) > MOST_REASONS:
+            self.note(f"  and {len(bad) - MOST_REASONS} more")
+
+    def _remember(self, graphs: Collection, columns: Sequence[Mapping[str, Any]]) -> None:
+        """Hold the columns of graphs by their ids, and by their numbers if two have the same id."""
+        known = dict(zip(graphs.unique_ids, map(dict, columns), strict=True))
+        self.columns[graphs.name] = dict(zip(graphs.ids, known.values(), strict=True)) | known
+
+    def with_columns(
+        self, columns: Sequence[str], records: Iterable[dict[str, Any]], **sources: Collection
+    ) -> tuple[list[str], list[dict[str, Any]]]:
+        """Add the SMILES and the columns to keep to a table.
+
+        `sources` has the collection of each column of ids. Columns of the second have the name of its column
+        of ids as a prefix, such as other_smiles.
+        """
+        rows, names = list(records), list(columns)
+        for at, (key, source) in enumerate(sources.items()):
+            known = self.columns.get(source.name, {})
+            has_smiles = any("smiles" in own for own in known.values())
+            for name in [*(["smiles"] if has_smiles else []), *(self.keep or [])]:
+                title = f"{key}_{name}" if at else name
+                names.append(title)
+                rows = [{**row, title: known.get(row[key], {}).get(name)} for row in rows]
+        return names, rows
+
+
+@dataclass(frozen=True)
+class LikeInput(LikeFeatures, Input):
+    """How graphs are read and embedded."""
+
+    def as_in(self, *names: str) -> Self:
+        """Return the options with which molecules were read for --like, or for vectors among some files."""
+        from grnf.io.vectors import molecule_options, side_file
+
+        files = [side_file(name) for name in names if name != "-" and holds_vectors(name, self.format)]
+        for file in files if self.like is None else [self.like]:
+            molecules = molecule_options(file)
+            if molecules is not None:
+                return self.with_molecules_of(molecules, file)
+        return self
+
+    def embed_source(self, source: Source, grnf: GRNF) -> Collection:
         """Embed the graphs block by block: only their vectors and ids are held in memory."""
         import numpy as np
 
@@ -232,71 +245,45 @@ class Input:
         bad: list[dict[str, Any]] = []
         columns: list[dict[str, Any]] = []
         blocks = []
-        with progress(f"embedding {source.name}", run.quiet) as advance:
+        with progress(f"embedding {source.name}", self.quiet) as advance:
             graphs = with_progress(source.read(yield_bad=self.on_error == "skip"), advance)
-            for block, failed in embed_stream(grnf, graphs, on_error="skip"):
-                if failed and self.on_error == "raise":
-                    raise GraphError(failed[0].reason, index=failed[0].index, where=source.name)
+            for block, failed in embed_stream(grnf, graphs, on_error=self.on_error, name=source.name):
                 ids += block.ids
                 bad += [{"graph_id": graph.graph_id, "reason": graph.reason} for graph in failed]
-                columns += _rows_of(block.columns, len(block.ids))
+                names, own = block.columns, range(len(block.ids))
+                columns += [{name: values[row] for name, values in names.items()} for row in own]
                 blocks.append(block.Z)
-        report_bad(bad, self.on_error, run.quiet)
+        self.report_bad(bad)
         require_graphs(len(ids), len(bad), source.name)
         made = replace(collect(np.concatenate(blocks), name=source.name, ids=ids), transformer=grnf)
-        self._remember(source.name, made, columns)
+        self._remember(made, columns)
         return made
-
-    def collection(self, name: str, run: Messages) -> Collection:
-        """Read a file of graphs or vectors."""
-        if holds_vectors(name, self.format):
-            return _vectors(name)
-        with self.open(name, run) as source:
-            made = self.collect(source, run)
-        require_graphs(len(made), len(made.errors), name)
-        return made
-
-    def collections(self, names: Sequence[str], run: Messages) -> list[Collection]:
-        """Read several files of graphs or vectors, of which one may be standard input."""
-        require(list(names).count("-") <= 1, "standard input (-) can be read only once")
-        return [self.collection(name, run) for name in names]
 
     def vectors(
-        self,
-        names: Sequence[str],
-        features: LikeFeatures,
-        run: Messages,
-        space: str = "d_P",
-        *,
-        open_labels: bool = False,
+        self, names: Sequence[str], space: str = "d_P", *, open_labels: bool = False
     ) -> list[Collection]:
         """Return the vectors of a file or two. Graphs are embedded with the transformer of the vectors."""
         from grnf.estimators.streams import FIRST, fit_stream
 
-        vectors = {name: _vectors(name) for name in names if holds_vectors(name, self.format)}
-        grnf: Any = _transformer(list(vectors), features)
-        if not vectors:
-            grnf = features.in_space(space, open_labels=open_labels)
+        made = {name: _vectors(name) for name in names if holds_vectors(name, self.format)}
+        known = list(made)
+        grnf: Any = (
+            self._transformer_of_all(known) if known else self.in_space(space, open_labels=open_labels)
+        )
         with ExitStack() as stack:
-            sources = {
-                name: stack.enter_context(self.open(name, run)) for name in names if name not in vectors
-            }
+            sources = {name: stack.enter_context(self.open(name)) for name in names if name not in made}
             if sources and grnf is None:
-                raise GraphError(
-                    "the transformer that made the vectors is not known",
-                    where=", ".join(names),
-                    cure="Pass it with --like",
-                )
-            if not vectors and space == "joint":
+                raise unknown_transformer(", ".join(names))
+            if not made and space == "joint":
                 grnf.on_error = "raise" if self.on_error == "raise" else "nan"
                 usable = sources[names[0]].usable(self.on_error, [])
                 grnf.fit([graph for *_, graph in islice(usable, FIT_GRAPHS)])
-            if sources and not hasattr(grnf, "n_components_"):
+            elif sources and not hasattr(grnf, "n_components_"):
                 read = (source.read(yield_bad=self.on_error == "skip") for source in sources.values())
                 first = chain.from_iterable(islice(one, FIRST // len(sources)) for one in read)
                 fit_stream(grnf, first, on_error=self.on_error)
-            made = {name: self.embed(source, grnf, run) for name, source in sources.items()}
-        made |= {name: replace(each, transformer=grnf) for name, each in vectors.items()}
+            made = {name: replace(each, transformer=grnf) for name, each in made.items()}
+            made |= {name: self.embed_source(source, grnf) for name, source in sources.items()}
         one, two = made[names[0]], made[names[-1]]
         if one.vectors.shape[1] != two.vectors.shape[1]:
             raise GraphError(
@@ -306,29 +293,22 @@ class Input:
             )
         return [made[name] for name in names]
 
-    def _remember(self, name: str, graphs: Collection, columns: Sequence[Mapping[str, Any]]) -> None:
-        """Hold the columns of graphs by their ids, and by their numbers if two have the same id."""
-        rows = [dict(row) for row in columns]
-        known = dict(zip(graphs.unique_ids, rows, strict=True))
-        self.columns[name] = dict(zip(graphs.ids, rows, strict=True)) | known
+    def _transformer_of_all(self, vectors: Sequence[str]) -> GRNF | None:
+        """Return the transformer that made the vectors of all files, or None if it is not known."""
+        known = [one for name in vectors if (one := self.transformer_of(name)) is not None]
+        if len(known) == 2 and known[0].to_json() != known[1].to_json():
+            raise GraphError(f"{vectors[0]} and {vectors[1]} were made by different transformers")
+        return known[0] if known else None
 
-    def with_columns(
-        self, columns: Sequence[str], records: Iterable[dict[str, Any]], **keys: str
-    ) -> tuple[list[str], list[dict[str, Any]]]:
-        """Add the SMILES and the columns to keep to a table.
 
-        `keys` has what the user calls the source of each column of ids. Columns of the second source have the
-        name of its column of ids as a prefix, such as other_smiles.
-        """
-        rows, names = list(records), list(columns)
-        for at, (key, source) in enumerate(keys.items()):
-            known = self.columns.get(self.titles.get(source, source), {})
-            has_smiles = any("smiles" in own for own in known.values())
-            for name in [*(["smiles"] if has_smiles else []), *(self.keep or [])]:
-                title = f"{key}_{name}" if at else name
-                names.append(title)
-                rows = [{**row, title: known.get(row[key], {}).get(name)} for row in rows]
-        return names, rows
+@dataclass(frozen=True)
+class TableJob(Input, Output):
+    """Options of a command that reads graphs and writes a table."""
+
+
+@dataclass(frozen=True)
+class VectorJob(LikeInput, TableJob):
+    """Options of a command that embeds graphs and writes a table."""
 
 
 def _columns_to_keep(source: Source, keep: Sequence[str]) -> list[str]:
@@ -374,16 +354,11 @@ def _vectors(name: str) -> Collection:
     return collect(Z, name=name, ids=vectors.ids)
 
 
-def _transformer(vectors: Sequence[str], features: LikeFeatures) -> GRNF | None:
-    """Return the transformer of the vectors among the files, or the one with the given settings."""
-    known = [one for name in vectors if (one := features.transformer_of(name)) is not None]
-    if len(known) == 2 and known[0].to_json() != known[1].to_json():
-        raise GraphError(f"{vectors[0]} and {vectors[1]} were made by different transformers")
-    return known[0] if known else None
-
-
-def _rows_of(columns: Mapping[str, Sequence[Any]], count: int) -> list[dict[str, Any]]:
-    return [{name: values[row] for name, values in columns.items()} for row in range(count)]
+def unknown_transformer(where: str) -> GraphError:
+    """Return the error about vectors next to graphs if nothing tells how they were made."""
+    return GraphError(
+        "the transformer that made the vectors is not known", where=where, cure="Pass it with --like"
+    )
 
 
 def require_graphs(n_graphs: int, n_bad: int, where: str) -> None:

@@ -3,57 +3,49 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
 
-from grnf.cli.graph_input import Input, holds_vectors
-from grnf.cli.messages import progress, report_bad
-from grnf.cli.options import LikeFeatures, Run, Space, require, space_of_vectors
+from grnf.cli.graph_input import LikeInput, holds_vectors, require_graphs
+from grnf.cli.messages import progress
+from grnf.cli.options import Run, Space, require, space_of_vectors
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.search import GraphIndex
 
-__all__ = ["index"]
-
 BLOCK = 32_768
 """Graphs that are added at a time: each time a segment is built, or several are merged."""
+
+
+@dataclass(frozen=True)
+class Indexing(LikeInput, Run, panel="Output"):
+    """Options of `grnf index`."""
+
+    output: Annotated[Path | None, "-o", "Folder of the index."] = None
 
 
 def index(
     source: Annotated[
         list[str] | None,
-        Argument(
-            metavar="SOURCE",
-            help="Graphs (files, folders, globs, or - for standard input), or vectors made by grnf embed: a "
-            "file, or a folder of shards.",
-        ),
+        "SOURCE",
+        "Graphs (files, folders, globs, or - for standard input), or vectors made by grnf embed: a "
+        "file, or a folder of shards.",
     ] = None,
     *,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="Folder of the index.", rich_help_panel="Output")
-    ] = None,
-    append: Annotated[bool, Option("--append", help="Add to an existing index.")] = False,
-    delete: Annotated[
-        Path | None, Option(help="File with one id per line: remove these graphs from the index.")
-    ] = None,
-    verify: Annotated[
-        bool, Option("--verify", help="Check all files of an existing index against their checksums.")
-    ] = False,
-    keep_graphs: Annotated[
-        bool, Option("--keep-graphs", help="Store the graphs too, to show hits and for --certified.")
-    ] = False,
+    append: Annotated[bool, "Add to an existing index."] = False,
+    delete: Annotated[Path | None, "File with one id per line: remove these graphs from the index."] = None,
+    verify: Annotated[bool, "Check all files of an existing index against their checksums."] = False,
+    keep_graphs: Annotated[bool, "Store the graphs too, to show hits and for --certified."] = False,
     space: Space = "joint",
     shrinkage: Annotated[
-        float, Option(help="For whitened: share of the largest variance below which axes count less.")
+        float, "For whitened: share of the largest variance below which axes count less."
     ] = 0.01,
-    reading: Input,
-    features: LikeFeatures,
-    run: Run,
+    job: Indexing,
 ) -> None:
     """Build an index of graphs for grnf search, or change one.
 
@@ -64,6 +56,7 @@ def index(
       grnf index molecules.smi --output molecules.index
       grnf index more.csv --smiles-column Drug --append --output molecules.index
     """
+    output, source = job.output, source or []
     if output is None:
         raise typer.BadParameter(
             "Missing --output: name the index folder, for example --output molecules.index."
@@ -73,50 +66,47 @@ def index(
         "give graphs or vectors to index, a file of ids to --delete, or --verify",
     )
     is_new = bool(source) and not append
-    settings = keep_graphs or space != "joint" or features != LikeFeatures()
+    settings = keep_graphs or space != "joint" or job.like is not None or job.given()
     require(is_new or not settings, "the settings of an existing index are fixed")
     if is_new and output.exists():
         raise FileExistsError(f"{output} exists already: add to it with --append, or choose another name")
     from grnf.search import GraphIndex
 
-    with run.threads():
-        if is_new:
-            reading = reading.as_in(features, *(source or ()))
-            of_vectors = all(holds_vectors(name, reading.format) for name in source or ())
-            made = GraphIndex(
-                features.in_space("joint") if space == "joint" and not of_vectors else None,
-                space=space_of_vectors(space),
-                shrinkage=shrinkage,
-                keep_graphs=keep_graphs,
-            )
-            made.molecules_ = reading.molecules
-        else:
-            made = GraphIndex.load(output, verify=verify)
-            reading = reading.like(made.molecules_, output)
-        before = len(made)
-        if delete is not None:
-            names = [line for line in delete.read_text(encoding="utf-8").splitlines() if line.strip()]
-            absent = [name for name in names if name not in made]
-            if absent:
-                run.note(f"grnf: {len(absent)} ids are not in the index, the first is {absent[0]!r}")
-            made.remove([name for name in names if name in made])
-        removed = before - len(made)
-        digest = _digest(source or [])
-        if digest is not None and digest in made.sources_:
-            run.note(
-                f"grnf: {output} holds the graphs of {', '.join(source or [])} already: nothing is added"
-            )
-        elif source:
-            _fill(made, source, reading, features, run)
-            made.sources_ = (*made.sources_, *([] if digest is None else [digest]))
-        if source or delete is not None:
-            made.save(output)
+    if is_new:
+        job = job.as_in(*source)
+        of_vectors = all(holds_vectors(name, job.format) for name in source)
+        made = GraphIndex(
+            job.in_space("joint") if space == "joint" and not of_vectors else None,
+            space=space_of_vectors(space),
+            shrinkage=shrinkage,
+            keep_graphs=keep_graphs,
+        )
+        made.molecules_ = job.molecules
+    else:
+        made = GraphIndex.load(output, verify=verify)
+        job = job.with_molecules_of(made.molecules_, output)
+    before = len(made)
+    if delete is not None:
+        names = [line for line in delete.read_text(encoding="utf-8").splitlines() if line.strip()]
+        absent = [name for name in names if name not in made]
+        if absent:
+            job.note(f"grnf: {len(absent)} ids are not in the index, the first is {absent[0]!r}")
+        made.remove([name for name in names if name in made])
+    removed = before - len(made)
+    digest = _checksum(source)
+    if digest is not None and digest in made.sources_:
+        job.note(f"grnf: {output} holds the graphs of {', '.join(source)} already: nothing is added")
+    elif source:
+        _fill(made, source, job)
+        made.sources_ = (*made.sources_, *([] if digest is None else [digest]))
+    if source or delete is not None:
+        made.save(output)
     added = len(made) - before + removed
     summary = {"output": str(output), "graphs": len(made), "added": added, "removed": removed}
-    run.report(summary, f"{output}: {made!r}, {added:,} added, {removed:,} removed")
+    job.echo(summary, f"{output}: {made!r}, {added:,} added, {removed:,} removed")
 
 
-def _digest(sources: list[str]) -> str | None:
+def _checksum(sources: list[str]) -> str | None:
     """Return the checksum of files, by which a repeated command is recognized, or None for anything else."""
     digest = hashlib.sha256()
     for name in sources:
@@ -127,36 +117,35 @@ def _digest(sources: list[str]) -> str | None:
     return digest.hexdigest() if sources else None
 
 
-def _fill(made: GraphIndex, source: list[str], reading: Input, features: LikeFeatures, run: Run) -> None:
+def _fill(made: GraphIndex, source: list[str], job: Indexing) -> None:
     """Add the vectors or graphs of a source."""
     from grnf.collection import is_fitted
     from grnf.estimators import fit_stream
     from grnf.estimators.transformer import FeatureTransformer
 
-    if all(holds_vectors(name, reading.format) for name in source):
+    if all(holds_vectors(name, job.format) for name in source):
         from grnf.io.vectors.read import vector_blocks
 
         if made.transformer is None:
-            made.transformer = features.transformer_of(source[0])
-        with progress("indexing", run.quiet) as advance:
+            made.transformer = job.transformer_of(source[0])
+        with progress("indexing", job.quiet) as advance:
             for block in vector_blocks(source, BLOCK):
                 advance(len(block.ids))
                 made.add(block.Z, block.ids)
         return
     bad: list[dict[str, Any]] = []
-    with reading.open(source, run) as graphs, progress(f"indexing {graphs.name}", run.quiet) as advance:
+    with job.open(source) as graphs, progress(f"indexing {graphs.name}", job.quiet) as advance:
         if next(graphs.read(yield_bad=True), None) is None:
             raise GraphError("there are no graphs", where=graphs.name)
         if made.transformer is None:
-            made.transformer = features.transformer()
+            made.transformer = job.transformer()
         if isinstance(made.transformer, FeatureTransformer) and not is_fitted(made.transformer):
-            fit_stream(made.transformer, (graph for *_, graph in graphs.usable(reading.on_error, [])))
+            fit_stream(made.transformer, (graph for *_, graph in graphs.usable(job.on_error, [])))
         start = 1 + max((int(name) for name in made.ids if name.isdecimal()), default=-1)
-        items = graphs.usable(reading.on_error, bad)
+        items = graphs.usable(job.on_error, bad)
         while some := list(islice(items, BLOCK)):
             advance(len(some))
             ids = [str(start + at) if graph.graph_id is None else name for at, name, graph in some]
             made.add([graph for *_, graph in some], ids)
-    report_bad(bad, reading.on_error, run.quiet)
-    if not len(made):
-        raise GraphError("there are no graphs that can be used", where=graphs.name)
+    job.report_bad(bad)
+    require_graphs(len(made), len(bad), graphs.name)

@@ -7,28 +7,21 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
-from typer import Argument, Option
 
 from grnf.cli.graph_input import Input, holds_vectors
 from grnf.cli.messages import progress, with_progress
-from grnf.cli.options import Messages
 from grnf.errors import GraphError
-
-__all__ = ["info"]
 
 
 def info(
     source: Annotated[
         list[str] | None,
-        Argument(
-            metavar="SOURCE",
-            help="Files, folders or globs of graphs (- for standard input), or a file or folder of vectors.",
-        ),
+        "SOURCE",
+        "Files, folders or globs of graphs (- for standard input), or a file or folder of vectors.",
     ] = None,
     *,
-    formats: Annotated[bool, Option("--formats", help="List the file formats, and exit.")] = False,
-    reading: Input,
-    run: Messages,
+    formats: Annotated[bool, "List the file formats, and exit."] = False,
+    job: Input,
 ) -> None:
     """Describe a file of graphs or vectors, and list problems.
 
@@ -43,15 +36,15 @@ def info(
     from grnf.io.vectors.read import describe_vectors
 
     if formats:
-        _print_formats(run.as_json)
+        _print_formats(job.as_json)
         return
     if not source:
         raise typer.BadParameter("name a file, or list the formats with --formats", param_hint="SOURCE")
-    if len(source) == 1 and holds_vectors(source[0], reading.format):
+    if len(source) == 1 and holds_vectors(source[0], job.format):
         report = describe_vectors(source[0])
     else:
-        report = _about_graphs(source, reading, run)
-    for line in [json.dumps(report)] if run.as_json else _lines(report):
+        report = _about_graphs(source, job)
+    for line in [json.dumps(report)] if job.as_json else _lines(report):
         typer.echo(line)
 
 
@@ -65,16 +58,16 @@ def _print_formats(as_json: bool) -> None:
         return
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     for row in (head, *rows):
-        typer.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+        typer.echo("  ".join(map(str.ljust, row, widths)).rstrip())
 
 
-def _about_graphs(names: list[str], reading: Input, run: Messages) -> dict[str, Any]:
+def _about_graphs(names: list[str], job: Input) -> dict[str, Any]:
     from grnf.io.files.survey import describe_columns
     from grnf.io.tally import Tally
 
     tally = Tally()
-    with reading.open(names, run) as source:
-        with progress(f"reading {source.name}", run.quiet) as advance:
+    with job.open(names) as source:
+        with progress(f"reading {source.name}", job.quiet) as advance:
             for item in with_progress(source.read(yield_bad=True), advance):
                 tally.add(item)
         if not tally.n_items:

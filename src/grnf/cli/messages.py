@@ -11,16 +11,12 @@ from typing import IO, Any, TypeVar
 
 import typer
 
-from grnf._utils.words import counted
-
-__all__ = ["ClosedOutput", "Terminal", "note", "progress", "report_bad", "with_progress"]
+__all__ = ["ClosedOutput", "Terminal", "note", "progress", "with_progress"]
 
 Item = TypeVar("Item")
 
 CONTROLS = re.compile(r"(\x1b\[[0-9;]*m)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters other than tab and line feed. The first group has the sequences that set colors."""
-
-MOST_REASONS = 5
 
 
 class Terminal:
@@ -100,15 +96,3 @@ def with_progress(items: Iterable[Item], advance: Callable[[int], Any]) -> Itera
     for item in items:
         advance(len(item) if hasattr(item, "__len__") else 1)
         yield item
-
-
-def report_bad(bad: list[dict[str, Any]], on_error: str, quiet: bool = False) -> None:
-    """Report graphs that could not be used: how many, what was done, and the first reasons."""
-    if not bad:
-        return
-    action = "left out" if on_error == "skip" else "rows of NaN"
-    note(f"grnf: {counted(len(bad), 'graphs')} could not be used ({action}):", quiet)
-    for record in bad[:MOST_REASONS]:
-        note(f"  graph {record['graph_id']}: {record['reason']}", quiet)
-    if len(bad) > MOST_REASONS:
-        note(f"  and {len(bad) - MOST_REASONS} more", quiet)

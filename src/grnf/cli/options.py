@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
+from inspect import get_annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
-from typer import Option
 
 from grnf._utils.files import check_free
 from grnf._utils.words import counted
@@ -20,55 +20,23 @@ from grnf.cli.messages import note
 from grnf.errors import invalid
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from grnf.estimators import GRNF
 
 __all__ = [
-    "DELTA",
-    "AsJson",
-    "Destination",
-    "Features",
-    "Force",
-    "FullFeatures",
-    "LikeFeatures",
-    "Messages",
-    "Output",
-    "Run",
-    "Space",
-    "check_free",
-    "check_new",
-    "check_probability",
-    "check_radius",
-    "check_suffix",
-    "checked",
-    "require",
-]
-
+    "DELTA", "Destination", "Features", "Force", "FullFeatures", "LikeFeatures", "Messages", "Output", "Run",
+    "Space", "check_new", "check_probability", "check_radius", "checked", "require", "space_of_vectors",
+]  # fmt: skip
 
 DELTA = 0.05
 
 ActivationName = Literal["identity", "relu", "ramp", "sigmoid", "tanh", "erf"]
-
-
-def _hush(quiet: bool) -> bool:
-    """Silence warnings with the rest."""
-    if quiet:
-        warnings.simplefilter("ignore")
-    return quiet
-
-
-Force = Annotated[bool, Option("--force", help="Overwrite existing output.", rich_help_panel="Output")]
-SafeCsv = Annotated[
-    bool,
-    Option("--safe-csv", help="Write CSV texts that a spreadsheet would run as formulas with a leading '."),
-]
-AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
-
+Force = Annotated[bool, "Overwrite existing output."]
 Space = Annotated[
     Literal["joint", "d_P", "whitened"],
-    Option(
-        help="Distances. joint: WL labels and whitened GRNF, in which near graphs are alike. d_P: the "
-        "distance of GRNF. whitened: GRNF with equal variance in all directions."
-    ),
+    "Distances. joint: WL labels and whitened GRNF, in which near graphs are alike. d_P: the "
+    "distance of GRNF. whitened: GRNF with equal variance in all directions.",
 ]
 
 
@@ -77,9 +45,9 @@ def space_of_vectors(space: str) -> Literal["whitened", "plain"]:
     return "whitened" if space == "whitened" else "plain"
 
 
-def check_radius(radius: float | None) -> None:
+def check_radius(radius: float | None, option: str = "--radius") -> None:
     """Refuse a radius that is not a number >= 0."""
-    require(radius is None or 0 <= radius < float("inf"), f"--radius must be a number >= 0, got {radius}")
+    require(radius is None or 0 <= radius < float("inf"), f"{option} must be a number >= 0, got {radius}")
 
 
 def require(condition: bool, text: str) -> None:
@@ -101,130 +69,139 @@ def checked(parse: Callable[[Any], Any], text: Any, option: str) -> Any:
         raise typer.BadParameter(str(error), param_hint=option) from None
 
 
+def _hush(quiet: bool) -> bool:
+    """Silence warnings with the rest."""
+    if quiet:
+        warnings.simplefilter("ignore")
+    return quiet
+
+
 @dataclass(frozen=True)
 class Messages:
     """What a command prints."""
 
     panel: ClassVar[str] = "Run"
+    suffixes: ClassVar[tuple[str, ...]] = ()
 
-    quiet: Annotated[bool, Option("--quiet", "-q", callback=_hush, help="Print only results and errors.")] = (
-        False
-    )
-    as_json: AsJson = False
+    def __init_subclass__(cls, **attributes: Any) -> None:
+        """Take the panel of the options of a class, and the suffixes of its output."""
+        for name, value in attributes.items():
+            setattr(cls, name, value)
+
+    quiet: Annotated[bool, "-q", "Print only results and errors.", {"callback": _hush}] = False
+    as_json: Annotated[bool, "--json", "Print JSON."] = False
+
+    def check(self) -> None:
+        """Refuse values that are not allowed, before much is done."""
+
+    def running(self) -> AbstractContextManager[None]:
+        """Return the context of the command."""
+        return nullcontext()
 
     def note(self, text: str) -> None:
         """Print a message on standard error."""
         note(text, self.quiet)
 
-    def report(self, summary: Mapping[str, Any], text: str, *, err: bool = False) -> None:
+    def echo(self, summary: Mapping[str, Any], text: str, *, err: bool = False) -> None:
         """Print what was done, as JSON or as text."""
         if self.as_json or not self.quiet:
             typer.echo(json.dumps(summary) if self.as_json else text, err=err)
 
 
 @dataclass(frozen=True)
-class Run(Messages):
+class Run(Messages, panel="Run"):
     """How a command runs, and what it prints."""
 
-    n_jobs: Annotated[int, Option(help="Number of threads. -1 for all cores.")] = 1
+    n_jobs: Annotated[int, "Number of threads. -1 for all cores."] = 1
 
-    @contextmanager
-    def threads(self) -> Iterator[None]:
+    def check(self) -> None:
+        """Refuse 0 threads."""
+        require(self.n_jobs != 0, "--n-jobs must be at least 1, or -1 for all cores, got 0")
+        super().check()
+
+    def running(self) -> AbstractContextManager[None]:
         """Let GRNF use `n_jobs` threads, without making their number one of its settings."""
         from joblib import parallel_config
 
-        require(self.n_jobs != 0, "--n-jobs must be at least 1, or -1 for all cores, got 0")
-        with parallel_config(backend="threading", n_jobs=self.n_jobs):
-            yield
+        threads: AbstractContextManager[None] = parallel_config(backend="threading", n_jobs=self.n_jobs or 1)
+        return threads
 
 
 @dataclass(frozen=True)
-class Destination:
+class Destination(Run, panel="Output", suffixes=(".csv", ".json", ".parquet")):
     """Output options of a command."""
 
-    panel: ClassVar[str] = "Output"
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", ".parquet")
-
-    output: Annotated[
-        str,
-        Option("--output", "-o", help="File to write: .csv, .json, .parquet, or - for standard output."),
-    ] = "-"
+    output: Annotated[str, "-o", "File to write: .csv, .json, .parquet, or - for standard output."] = "-"
     force: Force = False
 
     def check(self) -> None:
-        """Refuse an output whose name has none of the suffixes, or that exists already."""
+        """Refuse an output that cannot be written."""
         if self.output != "-":
-            check_suffix("--output", self.output, self.suffixes)
-            check_free(self.output, self.force)
+            self.check_output()
+        super().check()
 
-    def summarize(self, counts: Mapping[str, Any], run: Messages, text: str | None = None) -> None:
+    def check_output(self) -> None:
+        """Refuse a file whose name has none of the suffixes, or that exists already."""
+        check_new("--output", self.output, self.suffixes, self.force)
+
+    def summarize(self, counts: Mapping[str, Any], text: str | None = None) -> None:
         """Print what was written, on standard error if a table is on standard output."""
         text = ", ".join(counted(value, name) for name, value in counts.items()) if text is None else text
         if self.output == "-":
-            note(text, run.quiet or run.as_json)
+            note(text, self.quiet or self.as_json)
         else:
-            run.report({"output": self.output, **counts}, f"{text}: {self.output}")
+            self.echo({"output": self.output, **counts}, f"{text}: {self.output}")
 
 
 @dataclass(frozen=True)
-class Output(Destination):
+class Output(Destination, panel="Output"):
     """Output options of a command that writes a table."""
 
-    safe_csv: SafeCsv = False
+    safe_csv: Annotated[
+        bool, "Write CSV texts that a spreadsheet would run as formulas with a leading '."
+    ] = False
 
     def write(
         self,
         columns: Sequence[str],
         records: Iterable[dict[str, Any]],
-        as_json: bool,
         types: Mapping[str, str] | None = None,
     ) -> None:
         """Write a table to the file, or to standard output as CSV or JSON."""
         from grnf._utils.result_tables import write_table, write_text_table
 
         if self.output == "-":
-            write_text_table(sys.stdout, list(columns), records, as_json, safe_csv=self.safe_csv)
+            write_text_table(sys.stdout, list(columns), records, self.as_json, safe_csv=self.safe_csv)
             sys.stdout.flush()
         else:
             write_table(self.output, list(columns), records, types, safe_csv=self.safe_csv)
 
 
-def check_new(option: str, path: Path | None, suffixes: tuple[str, ...], force: bool) -> None:
-    """Refuse a further file to write that has none of the suffixes, or that exists already."""
+def check_new(option: str, path: str | Path | None, suffixes: tuple[str, ...], force: bool) -> None:
+    """Refuse a file to write that has none of the suffixes, or that exists already."""
     if path is not None:
-        check_suffix(option, path, suffixes)
+        expected = " or ".join([", ".join(suffixes[:-1]), suffixes[-1]] if len(suffixes) > 1 else suffixes)
+        require(Path(path).suffix.lower() in suffixes, f"{option} must end in {expected}, got {path}")
         check_free(path, force)
 
 
-def check_suffix(option: str, path: str | Path, suffixes: tuple[str, ...]) -> None:
-    """Refuse a path that has none of the suffixes."""
-    expected = " or ".join([", ".join(suffixes[:-1]), suffixes[-1]] if len(suffixes) > 1 else suffixes)
-    require(Path(path).suffix.lower() in suffixes, f"{option} must end in {expected}, got {path}")
-
-
 @dataclass(frozen=True)
-class Features:
+class Features(Messages, panel="Features"):
     """Settings of GRNF. None if not given, for the defaults of GRNF."""
 
-    panel: ClassVar[str] = "Features"
-
-    n_components: Annotated[
-        int | None,
-        Option("--n-components", "-m", min=1, metavar="M", help="Number of features.", show_default="512"),
-    ] = None
+    n_components: Annotated[int | None, "-m M", "Number of features. [default: 512]", {"min": 1}] = None
     orders: Annotated[
         str | None,
-        Option(
-            metavar="DIST",
-            help="Distribution of the hidden order. Examples: 1:2/3,2:1/3, poisson:0.5.",
-            show_default="1:2/3,2:1/3",
-        ),
+        "DIST",
+        "Distribution of the hidden order. Examples: 1:2/3,2:1/3, poisson:0.5. [default: 1:2/3,2:1/3]",
     ] = None
-    seed: Annotated[int | None, Option(help="Seed of the random features.", show_default="0")] = None
+    seed: Annotated[int | None, "Seed of the random features. [default: 0]"] = None
 
     def given(self) -> dict[str, Any]:
         """Return the settings that were given, by the names of their options."""
-        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "like"}
+        groups = (base for base in type(self).__mro__ if vars(base).get("panel") == "Features")
+        names = {name for base in groups for name in get_annotations(base)} - {"panel", "like"}
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name in names}
         return {name: value for name, value in values.items() if value is not None and value is not False}
 
     def parameters(self) -> dict[str, Any]:
@@ -248,13 +225,12 @@ class Features:
 
 
 @dataclass(frozen=True)
-class LikeFeatures(Features):
+class LikeFeatures(Features, panel="Features"):
     """Settings of GRNF or of joint features, or those of an earlier run."""
 
-    like: Annotated[
-        Path | None,
-        Option(help="Settings file (.json) of an earlier run. It excludes other settings."),
-    ] = None
+    like: Annotated[Path | None, "Settings file (.json) of an earlier run. It excludes other settings."] = (
+        None
+    )
 
     def transformer(self) -> GRNF:
         """Return the transformer of the earlier run, or one with these settings."""
@@ -296,72 +272,42 @@ class LikeFeatures(Features):
 
 
 @dataclass(frozen=True)
-class FullFeatures(LikeFeatures):
+class FullFeatures(LikeFeatures, panel="Features"):
     """All settings of GRNF."""
 
     n_components: Annotated[
-        str | None,
-        Option(
-            "--n-components",
-            "-m",
-            metavar="M|auto",
-            help="Number of features. auto: computed from --eps and --delta.",
-            show_default="512",
-        ),
+        str | None, "-m M|auto", "Number of features. auto: computed from --eps and --delta. [default: 512]"
     ] = None  # type: ignore[assignment]
-    eps: Annotated[float | None, Option(help="Accepted error of squared distances, for -m auto.")] = None
-    delta: Annotated[
-        float | None,
-        Option(help="Accepted probability of a larger error, for -m auto.", show_default=str(DELTA)),
-    ] = None
-    proposal: Annotated[
-        str | None,
-        Option(
-            metavar="DIST",
-            help="Distribution to sample from, written like --orders, or the orders to sample from: 1,2.",
-        ),
-    ] = None
-    heads: Annotated[int | None, Option(help="Output heads per hidden sample.", show_default="1")] = None
-    stratified: Annotated[
-        bool, Option("--stratified", help="Spread the orders evenly over the features.")
-    ] = False
-    max_seconds_per_graph: Annotated[
-        float | None,
-        Option(metavar="SECONDS", help="Leave out orders that take longer, with a warning."),
-    ] = None
-    hidden_channels: Annotated[int | None, Option(help="Number of hidden channels.", show_default="4")] = None
-    hidden_activation: Annotated[
-        ActivationName | None, Option(help="Hidden activation.", show_default="relu")
-    ] = None
-    activation: Annotated[ActivationName | None, Option(help="Output activation.", show_default="tanh")] = (
+    eps: Annotated[float | None, "Accepted error of squared distances, for -m auto."] = None
+    delta: Annotated[float | None, "Accepted probability of a larger error, for -m auto. [default: 0.05]"] = (
         None
     )
+    proposal: Annotated[
+        str | None,
+        "DIST",
+        "Distribution to sample from, written like --orders, or the orders to sample from: 1,2.",
+    ] = None
+    heads: Annotated[int | None, "Output heads per hidden sample. [default: 1]"] = None
+    stratified: Annotated[bool, "Spread the orders evenly over the features."] = False
+    max_seconds_per_graph: Annotated[
+        float | None, "SECONDS", "Leave out orders that take longer, with a warning."
+    ] = None
+    hidden_channels: Annotated[int | None, "Number of hidden channels. [default: 4]"] = None
+    hidden_activation: Annotated[ActivationName | None, "Hidden activation. [default: relu]"] = None
+    activation: Annotated[ActivationName | None, "Output activation. [default: tanh]"] = None
     basis: Annotated[
-        Literal["indicator", "overlapping"] | None,
-        Option(help="Basis of the equivariant maps.", show_default="indicator"),
+        Literal["indicator", "overlapping"] | None, "Basis of the equivariant maps. [default: indicator]"
     ] = None
-    no_normalize: Annotated[bool, Option("--no-normalize", help="Use sums over nodes instead of means.")] = (
-        False
-    )
-    no_center: Annotated[
-        bool, Option("--no-center", help="Do not subtract the vector of the null graph.")
-    ] = False
-    dtype: Annotated[
-        Literal["float32", "float64"] | None,
-        Option(help="Type of the vectors.", show_default="float32"),
-    ] = None
+    no_normalize: Annotated[bool, "Use sums over nodes instead of means."] = False
+    no_center: Annotated[bool, "Do not subtract the vector of the null graph."] = False
+    dtype: Annotated[Literal["float32", "float64"] | None, "Type of the vectors. [default: float32]"] = None
     handle_unknown: Annotated[
         Literal["open", "error", "ignore"] | None,
-        Option(
-            help="A category that fit did not find. open: a new channel. error: stop. ignore: zeros.",
-            show_default="open",
-        ),
+        "A category that fit did not find. open: a new channel. error: stop. ignore: zeros. [default: open]",
     ] = None
     handle_missing: Annotated[
         Literal["error", "zero"] | None,
-        Option(
-            help="An attribute that some nodes or edges lack. error: stop. zero: zeros.", show_default="error"
-        ),
+        "An attribute that some nodes or edges lack. error: stop. zero: zeros. [default: error]",
     ] = None
 
     def parameters(self) -> dict[str, Any]:
@@ -376,7 +322,7 @@ class FullFeatures(LikeFeatures):
         if "proposal" in given:
             target = given.get("orders", GRNF().orders)
             given["proposal"] = checked(
-                lambda text: _parse_proposal(text, target), given["proposal"], "--proposal"
+                lambda text: _parse_orders(text, target), given["proposal"], "--proposal"
             )
         for name in ("normalize", "center"):
             if given.pop(f"no_{name}", False):
@@ -395,8 +341,8 @@ def _parse_dimension(text: str) -> int | str:
         raise invalid("-m", "be an integer or auto", repr(text)) from None
 
 
-def _parse_orders(text: str) -> Any:
-    """Parse 1:2/3,2:1/3 or poisson:0.5."""
+def _parse_orders(text: str, target: Any = None) -> Any:
+    """Parse 1:2/3,2:1/3 or poisson:0.5, or orders, for example 1,2, to which a target is restricted."""
     from fractions import Fraction
 
     from grnf.law import ShiftedPoisson
@@ -404,23 +350,19 @@ def _parse_orders(text: str) -> Any:
 
     if text.startswith("poisson:"):
         return ShiftedPoisson(text.removeprefix("poisson:"))  # type: ignore[arg-type]
+    law: Any
     try:
-        pairs = [pair.split(":") for pair in text.split(",")]
-        law = {int(k): float(Fraction(p.strip())) for k, p in pairs}
+        if target is not None and ":" not in text:
+            law = [int(k) for k in text.split(",")]
+        else:
+            pairs = [pair.split(":") for pair in text.split(",")]
+            law = {int(k): float(Fraction(p.strip())) for k, p in pairs}
     except ValueError:
-        raise invalid("a distribution", "be order:probability,... or poisson:rate", repr(text)) from None
+        orders = "" if target is None else ", or orders (example: 1,2)"
+        raise invalid(
+            "a distribution", f"be order:probability,... or poisson:rate{orders}", repr(text)
+        ) from None
+    if isinstance(law, list):
+        return as_order_law(target).restricted_to(law)
     as_order_law(law)
     return law
-
-
-def _parse_proposal(text: str, target: Any) -> Any:
-    """Parse a distribution, or a list of orders, for example 1,2, which restrict the target to them."""
-    from grnf.law.distributions import as_order_law
-
-    if ":" in text:
-        return _parse_orders(text)
-    try:
-        orders = [int(k) for k in text.split(",")]
-    except ValueError:
-        raise invalid("--proposal", "be a distribution, or orders (example: 1,2)", repr(text)) from None
-    return as_order_law(target).restricted_to(orders)

@@ -4,36 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Option
-
-from grnf.cli.graph_input import Input, Sample
-from grnf.cli.options import LikeFeatures, Output, Run, Space, check_probability, require, space_of_vectors
-
-__all__ = ["outliers"]
+from grnf.cli.graph_input import Sample, VectorJob
+from grnf.cli.options import Space, check_probability, require, space_of_vectors
 
 
 def outliers(
     source: Sample,
     *,
     reference: Annotated[
-        str | None, Option(help="Reference graphs or vectors. By default, the other graphs of SOURCE.")
+        str | None, "Reference graphs or vectors. By default, the other graphs of SOURCE."
     ] = None,
-    fdr: Annotated[
-        float, Option(help="False discovery rate: share of inliers among the flagged graphs.")
-    ] = 0.1,
+    fdr: Annotated[float, "False discovery rate: share of inliers among the flagged graphs."] = 0.1,
     contamination: Annotated[
-        float | None,
-        Option(help="Flag this share, the graphs with the largest scores. Excludes --reference."),
+        float | None, "Flag this share, the graphs with the largest scores. Excludes --reference."
     ] = None,
-    n_neighbors: Annotated[
-        int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest neighbors.")
-    ] = 1,
+    n_neighbors: Annotated[int, "-k K", "Number of nearest neighbors.", {"min": 1}] = 1,
     space: Space = "joint",
-    only: Annotated[bool, Option("--only-outliers", help="Write only the flagged graphs.")] = False,
-    out: Output,
-    reading: Input,
-    features: LikeFeatures,
-    run: Run,
+    only: Annotated[bool, "--only-outliers", "Write only the flagged graphs."] = False,
+    job: VectorJob,
 ) -> None:
     """Score graphs against a reference and flag outliers.
 
@@ -53,31 +41,25 @@ def outliers(
         contamination is None or 0 < contamination <= 0.5,
         f"--contamination must be above 0 and at most 0.5, got {contamination}",
     )
-    out.check()
     from grnf.stats import GRNFOutlierDetector
 
     detector = GRNFOutlierDetector(
         contamination="auto" if contamination is None else contamination,
         n_neighbors=n_neighbors,
         space=space_of_vectors(space),
-        random_state=features.seed or 0,
+        random_state=job.seed or 0,
     )
-    reading = reading.as_in(features, *([] if reference is None else [reference]), source)
-    with run.threads():
-        *known, graphs = reading.vectors(
-            [source] if reference is None else [reference, source], features, run, space, open_labels=True
-        )
-        if known:
-            result = detector.fit(known[0]).detect(graphs, fdr=fdr)
-        else:
-            result = detector.fit_detect(graphs, fdr=fdr)
+    names = [source] if reference is None else [reference, source]
+    job = job.as_in(*names)
+    *known, graphs = job.vectors(names, space, open_labels=True)
+    how = detector.fit(known[0]).detect if known else detector.fit_detect
+    result = how(graphs, fdr=fdr)
     if result.needed is not None:
-        run.note(
+        job.note(
             f"grnf: too few reference graphs for --fdr {fdr}: p-values of {len(result.ids):,} graphs need "
             f"{result.needed:,} scores of reference graphs, got {len(detector.held_out_scores_):,}. Add "
             "reference graphs, test fewer graphs, or raise --fdr"
         )
     records = [record for record in result.records() if record["outlier"] or not only]
-    keys = {"id": source, "nearest": source if reference is None else reference}
-    out.write(*reading.with_columns(result.columns, records, **keys), run.as_json)
-    out.summarize({"graphs": len(result.ids), "outliers": int(result.outliers.sum())}, run)
+    job.write(*job.with_columns(result.columns, records, id=graphs, nearest=[*known, graphs][0]))
+    job.summarize({"graphs": len(result.ids), "outliers": int(result.outliers.sum())})

@@ -6,65 +6,44 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any
 
-from typer import Argument, Option
-
-from grnf.cli.graph_input import Input
-from grnf.cli.options import Output, Run, check_probability, check_radius, require
-
-__all__ = ["search"]
+from grnf.cli.graph_input import TableJob
+from grnf.cli.options import check_probability, check_radius, require
 
 
 @dataclass(frozen=True)
-class HitsOutput(Output):
-    """Output options of `grnf search`."""
+class Hits(TableJob, suffixes=(".csv", ".json", ".parquet", ".html")):
+    """Options of `grnf search`."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", ".parquet", ".html")
-
-    helps: ClassVar[dict[str, str]] = {
-        "output": "File to write: .csv, .json, .parquet, or .html with drawings. - for standard output."
-    }
+    output: Annotated[
+        str, "-o", "File to write: .csv, .json, .parquet, or .html with drawings. - for standard output."
+    ] = "-"
 
 
 def search(
-    folder: Annotated[Path, Argument(help="Index made by grnf index.")],
-    queries: Annotated[
-        str, Argument(help="Graphs (- for standard input) or vectors to find the neighbors of.")
-    ],
+    folder: Annotated[Path, "Index made by grnf index."],
+    queries: Annotated[str, "Graphs (- for standard input) or vectors to find the neighbors of."],
     *,
-    n_neighbors: Annotated[
-        int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest graphs.")
-    ] = 10,
-    radius: Annotated[
-        float | None, Option(help="Return all graphs up to this distance instead of the nearest.")
-    ] = None,
-    others: Annotated[
-        bool, Option("--others", help="Leave out the graph that has the id of the query.")
-    ] = False,
+    n_neighbors: Annotated[int, "-k K", "Number of nearest graphs.", {"min": 1}] = 10,
+    radius: Annotated[float | None, "Return all graphs up to this distance instead of the nearest."] = None,
+    others: Annotated[bool, "Leave out the graph that has the id of the query."] = False,
     confidence: Annotated[
-        float | None,
-        Option(metavar="P", help="Add intervals that contain d_P with probability P each, for example 0.95."),
+        float | None, "P", "Add intervals that contain d_P with probability P each, for example 0.95."
     ] = None,
     certified: Annotated[
         float | None,
-        Option(
-            metavar="P",
-            help="Return the true nearest neighbors under d_P with probability P, for example 0.95. "
-            'Unresolved neighbors are marked "tied".',
-        ),
+        "P",
+        "Return the true nearest neighbors under d_P with probability P, for example 0.95. "
+        'Unresolved neighbors are marked "tied".',
     ] = None,
     time_limit: Annotated[
         float | None,
-        Option(
-            min=0,
-            metavar="SECONDS",
-            help='With --certified: stop after this time. Neighbors that are unresolved then are "tied".',
-        ),
+        "SECONDS",
+        'With --certified: stop after this time. Neighbors that are unresolved then are "tied".',
+        {"min": 0},
     ] = None,
-    out: HitsOutput,
-    reading: Input,
-    run: Run,
+    job: Hits,
 ) -> None:
     """Find the nearest graphs of an index for each query.
 
@@ -85,39 +64,29 @@ def search(
         "--certified cannot be combined with --radius or --confidence",
     )
     require(time_limit is None or certified is not None, "--time-limit needs --certified")
-    out.check()
     from grnf._utils.running import no_progress
     from grnf.search import GraphIndex
 
-    with run.threads(), no_progress() if run.quiet else nullcontext():
+    with no_progress() if job.quiet else nullcontext():
         index = GraphIndex.load(folder)
-        reading = reading.like(index.molecules_, folder)
-        X = reading.collection(queries, run)
+        job = job.with_molecules_of(index.molecules_, folder)
+        X = job.collection(queries)
         if radius is not None:
             hits = index.within(X, radius, others=others, confidence=confidence)
-        elif certified is not None:
-            hits = index.search(
-                X,
-                n_neighbors,
-                others=others,
-                certified=True,
-                confidence=certified,
-                time_limit=time_limit,
-            )
         else:
-            hits = index.search(X, n_neighbors, others=others, confidence=confidence)
-    columns, records = reading.with_columns(hits.columns, hits.records(), query=queries)
+            exact: dict[str, Any] = {} if certified is None else {"certified": True, "time_limit": time_limit}
+            hits = index.search(X, n_neighbors, others=others, confidence=certified or confidence, **exact)
+    columns, records = job.with_columns(hits.columns, hits.records(), query=X)
     stored = index.columns([record["id"] for record in records])
     for name in dict.fromkeys(chain.from_iterable(stored)):
         columns.append(f"id_{name}")
         records = [{**row, f"id_{name}": own.get(name)} for row, own in zip(records, stored, strict=True)]
-    if out.output.endswith(".html"):
-        from grnf.maps.hit_page import write_hit_page
+    if job.output.endswith(".html"):
+        from grnf.maps.pages import write_hits
 
         graphs = dict(zip(X.ids, X.graphs or [], strict=False))
-        write_hit_page(
-            out.output, columns, records, graphs.get, index.graph if index.keep_graphs else lambda _: None
-        )
+        stored_graph = index.graph if index.keep_graphs else lambda _: None
+        write_hits(job.output, columns, records, graphs.get, stored_graph)
     else:
-        out.write(columns, records, run.as_json)
-    out.summarize({"queries": len(hits), "hits": len(records)}, run)
+        job.write(columns, records)
+    job.summarize({"queries": len(hits), "hits": len(records)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 import json
 import logging
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer import Option
 
-from grnf.cli.graph_input import Input, SourceArgument
+from grnf._utils.files import check_free
+from grnf.cli.graph_input import Input, SourceArgument, require_graphs
 from grnf.cli.messages import progress
-from grnf.cli.options import Features, Force, Run, check_free, require
+from grnf.cli.options import Features, Force, Run, require
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -24,65 +23,54 @@ if TYPE_CHECKING:
     from grnf.io import RawGraph
     from grnf.io.files.source import Source
 
-__all__ = ["target_columns", "train"]
-
 Task = Literal["auto", "classes", "numbers"]
 
 
 @dataclass(frozen=True)
-class ViewFeatures(Features):
+class ViewFeatures(Features, panel="Features"):
     """Settings of the feature views."""
 
     n_components: Annotated[
         int | None,
-        Option(
-            "--n-components",
-            "-m",
-            min=1,
-            metavar="M",
-            help="Number of features per feature view.",
-            show_default="512, or 1024 with other lifts",
-        ),
+        "-m M",
+        "Number of features per feature view. [default: 512, or 1024 with other lifts]",
+        {"min": 1},
     ] = None
+
+
+@dataclass(frozen=True)
+class Training(ViewFeatures, Input, Run, panel="Output"):
+    """Options of `grnf train`."""
+
+    output: Annotated[Path | None, "-o", "Model file to write."] = None
+    report_folder: Annotated[Path | None, "--report", "Folder for scores, predictions and figures."] = None
+    force: Force = False
 
 
 def train(
     source: SourceArgument,
     *,
-    task: Annotated[Task, Option(help="Whether labels are classes or numbers.")] = "auto",
+    task: Annotated[Task, "Whether labels are classes or numbers."] = "auto",
     estimator: Annotated[
         Literal["auto", "svm", "linear", "network", "forest", "boosted"],
-        Option(help="Estimator that is trained on the features."),
+        "Estimator that is trained on the features.",
     ] = "auto",
     lifts: Annotated[
         Literal["auto", "none"],
-        Option(help="auto: structural encodings, counts and WL labels of each graph. none: the plain graph."),
+        "auto: structural encodings, counts and WL labels of each graph. none: the plain graph.",
     ] = "auto",
     scoring: Annotated[
-        str,
-        Option(help="Scorer of scikit-learn that selects settings. auto: roc_auc, accuracy if balanced."),
+        str, "Scorer of scikit-learn that selects settings. auto: roc_auc, accuracy if balanced."
     ] = "auto",
-    folds: Annotated[int, Option(min=2, help="Number of folds.")] = 10,
-    repeats: Annotated[int, Option(min=1, help="Number of cross-validations, with new folds.")] = 1,
+    folds: Annotated[int, "Number of folds.", {"min": 2}] = 10,
+    repeats: Annotated[int, "Number of cross-validations, with new folds.", {"min": 1}] = 1,
     split: Annotated[
         str,
-        Option(
-            metavar="random|scaffold|COLUMN",
-            help="Folds. random: at random. scaffold: molecules with the same Bemis-Murcko scaffold stay "
-            "together. A column of the SMILES table: its values are the groups.",
-        ),
+        "random|scaffold|COLUMN",
+        "Folds. random: at random. scaffold: molecules with the same Bemis-Murcko scaffold stay "
+        "together. A column of the SMILES table: its values are the groups.",
     ] = "random",
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="Model file to write.", rich_help_panel="Output")
-    ] = None,
-    report_folder: Annotated[
-        Path | None,
-        Option("--report", help="Folder for scores, predictions and figures.", rich_help_panel="Output"),
-    ] = None,
-    force: Force = False,
-    reading: Input,
-    features: ViewFeatures,
-    run: Run,
+    job: Training,
 ) -> None:
     """Cross-validate and train a classifier or regressor.
 
@@ -101,18 +89,18 @@ def train(
       grnf train MUTAG.zip
       grnf train tox21.csv --target NR-AR,SR-p53 --split scaffold --on-error skip -o tox21.grnf
     """
-    if output is not None:
-        check_free(output, force)
+    if job.output is not None:
+        check_free(job.output, job.force)
         require(
             estimator not in ("network", "boosted"),
             f"a model with --estimator {estimator} cannot be saved. Leave out --output, or use another one",
         )
-    kept = list(reading.keep or [])
-    if split not in ("random", "scaffold") and split not in kept:
-        reading = replace(reading, keep=[*kept, split])
-    grnf = features.transformer()
+    kept = list(job.keep or [])
+    if split not in ("random", "scaffold", *kept):
+        job = replace(job, keep=[*kept, split])
+    grnf = job.transformer()
     settings: dict[str, Any] = {
-        "n_components": features.n_components,
+        "n_components": job.n_components,
         "orders": grnf.orders,
         "estimator": estimator,
         "lifts": None if lifts == "none" else lifts,
@@ -120,35 +108,31 @@ def train(
         "random_state": grnf.random_state,
         "handle_missing": "zero",
     }
-    with reading.open(source, run) as table:
-        names = target_columns(table, run)
-        samples = reading.collect(table, run, **({} if names is None else {"y": names}))
-    if not len(samples):
-        raise GraphError("there are no graphs that can be used", where=table.name)
+    with job.open(source) as table:
+        names = _target_columns(table, job)
+        if names is not None:
+            table = replace(table, options={**table.options, "y": names})
+        samples = job.collect(table)
+    require_graphs(len(samples), 1, table.name)
     graphs = samples.graphs
-    targets = _targets(graphs, names, task, folds, table.name, run)
+    targets = _targets(graphs, names, task, folds, table.name, job)
     groups = _groups(graphs, split, table.name)
     from grnf.estimators.validation import Validation, over_targets
 
     logging.getLogger("grnf.estimators").setLevel(logging.WARNING)  # folds are not worth a line each
     entries: dict[str, Any] = {}
     predicted: list[tuple[Target, Any]] = []
-    with run.threads(), progress("cross-validating", run.quiet, unit="folds") as advance:
+    with progress("cross-validating", job.quiet, unit="folds") as advance:
         validate = Validation(graphs, settings, folds=folds, repeats=repeats, groups=groups)
         for each in targets:
             results, predictions = validate(each, advance)
             entries[each.name] = {**each.about(len(graphs)), **results}
             predicted.append((each, predictions))
+    how = {"orders": str(grnf.orders), "folds": folds, "repeats": repeats, "split": split}
     report: dict[str, Any] = {
         "source": table.name,
         "graphs": len({row for each in targets for row in each.rows.tolist()}),
-        "settings": {
-            **settings,
-            "orders": str(settings["orders"]),
-            "folds": folds,
-            "repeats": repeats,
-            "split": split,
-        },
+        "settings": {**settings, **how},
         "targets": entries,
     }
     if len(targets) == 1:
@@ -156,13 +140,22 @@ def train(
     else:
         report["mean"] = over_targets([entry["scores"] for entry in entries.values()])
     report["written"] = []
-    if report_folder is not None:
-        report["written"] = _write(report_folder, report, samples.ids, predicted, run)
-    if output is not None:
-        with run.threads(), progress("training", run.quiet, unit="models", total=len(targets)) as advance:
-            _save(output, graphs, targets, settings, reading, entries, advance)
-        report["written"].append(str(output))
-    for line in [json.dumps(report)] if run.as_json else _lines(report):
+    if job.report_folder is not None:
+        report["written"] = _write(job.report_folder, report, samples.ids, predicted, job)
+    if job.output is not None:
+        from grnf.estimators.model_file import save_models
+        from grnf.estimators.validation import trained_models
+
+        models = []
+        with progress("training", job.quiet, unit="models", total=len(targets)) as advance:
+            for target, model in zip(targets, trained_models(graphs, targets, settings), strict=True):
+                scores = entries[target.name]["scores"]["GRNF"]
+                model.notes_ = {"target": target.name, "molecules": list(job.molecules), "scores": scores}
+                models.append(model)
+                advance(1)
+            save_models(models, job.output)
+        report["written"].append(str(job.output))
+    for line in [json.dumps(report)] if job.as_json else _lines(report):
         typer.echo(line)
 
 
@@ -180,32 +173,7 @@ def _groups(graphs: Sequence[RawGraph], split: str, source: str) -> list[str] | 
     return [scaffold(smiles=graph.graph_columns["smiles"]) for graph in graphs]
 
 
-def _save(
-    path: Path,
-    graphs: Sequence[RawGraph],
-    targets: Sequence[Target],
-    settings: dict[str, Any],
-    reading: Input,
-    entries: dict[str, Any],
-    advance: Any,
-) -> None:
-    """Train a model for each target on all graphs that have a value, and write them to one file."""
-    from grnf.estimators.model_file import save_models
-    from grnf.estimators.validation import trained_models
-
-    models = []
-    for target, model in zip(targets, trained_models(graphs, targets, settings), strict=True):
-        model.notes_ = {
-            "target": target.name,
-            "molecules": list(reading.molecules),
-            "scores": entries[target.name]["scores"]["GRNF"],
-        }
-        models.append(model)
-        advance(1)
-    save_models(models, path)
-
-
-def target_columns(source: Source, run: Run) -> list[str] | None:
+def _target_columns(source: Source, job: Training) -> list[str] | None:
     """Return the columns to predict, or None if graphs have their own labels."""
     from grnf.io.files.survey import choose_target
 
@@ -218,12 +186,12 @@ def target_columns(source: Source, run: Run) -> list[str] | None:
         return None
     name, is_one_of_several = choose_target(source.table, source.smiles_column()[0])
     others = ", one of several that may be" if is_one_of_several else ""
-    run.note(f"grnf: the target is column {name!r}{others}. --target names another")
+    job.note(f"grnf: the target is column {name!r}{others}. --target names another")
     return [name]
 
 
 def _targets(
-    graphs: Sequence[RawGraph], columns: list[str] | None, task: Task, folds: int, source: str, run: Run
+    graphs: Sequence[RawGraph], columns: list[str] | None, task: Task, folds: int, source: str, job: Training
 ) -> list[Target]:
     """Return the targets. Of several, one that cannot be used is left out with a note."""
     from grnf.estimators.validation import check_folds, made_target
@@ -232,12 +200,12 @@ def _targets(
     for position, name in enumerate(["y"] if columns is None else columns):
         labels = [graph.y if columns is None else graph.y[position] for graph in graphs]
         try:
-            target = made_target(name, labels, task, source, run.note)
-            check_folds(target, folds, run.note)
+            target = made_target(name, labels, task, source, job.note)
+            check_folds(target, folds, job.note)
             targets.append(target)
         except ValueError as error:
             if columns is not None and len(columns) > 1:
-                run.note(f"grnf: the target {name!r} is left out: {error}")
+                job.note(f"grnf: the target {name!r} is left out: {error}")
             elif isinstance(error, GraphError):
                 raise (error if error.where else error.located(where=source)) from None
             else:
@@ -248,23 +216,25 @@ def _targets(
 
 
 def _write(
-    folder: Path, report: dict[str, Any], names: list[str], predicted: list[tuple[Target, Any]], run: Run
+    folder: Path, report: dict[str, Any], ids: list[str], predicted: list[tuple[Target, Any]], job: Training
 ) -> list[str]:
     """Write predictions, figures and the report. Return the paths."""
-    from grnf._utils.files import atomic_write, make_folder
+    from grnf._utils.files import make_folder, write_json
+    from grnf._utils.result_tables import write_table
     from grnf.maps.figures import draw_predictions
 
     make_folder(folder)
-    written = ["predictions.csv"]
     several = len(predicted) > 1
-    with atomic_write(folder / "predictions.csv") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["graph_id", *(["target"] if several else []), "label", "predicted"])
-        for target, predictions in predicted:
-            for row, label, guess in zip(target.rows, target.y.tolist(), predictions.tolist(), strict=True):
-                table.writerow([names[row], *([target.name] if several else []), label, guess])
+    records = [
+        {"graph_id": ids[row], "target": target.name, "label": str(label), "predicted": str(guess)}
+        for target, predictions in predicted
+        for row, label, guess in zip(target.rows, target.y.tolist(), predictions.tolist(), strict=True)
+    ]
+    columns = ["graph_id", *(["target"] if several else []), "label", "predicted"]
+    write_table(folder / "predictions.csv", columns, records)
+    written = ["predictions.csv"]
     if not importlib.util.find_spec("matplotlib"):
-        run.note("no figure: matplotlib is missing. Install it with pip install 'grnf[plot]'")
+        job.note("no figure: matplotlib is missing. Install it with pip install 'grnf[plot]'")
         predicted = []
     for number, (target, predictions) in enumerate(predicted, start=1):
         measure = "accuracy" if target.classes else "R2"
@@ -274,8 +244,7 @@ def _write(
         figure = draw_predictions(folder, suffix, target, predictions, title)
         written += [figure] if figure else []
     written.append("results.json")
-    with atomic_write(folder / "results.json") as file:
-        json.dump(report, file, indent=2)
+    write_json(folder / "results.json", report)
     return [str(folder / name) for name in written]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
@@ -40,6 +40,7 @@ __all__ = [
     "draw_molecule",
     "is_molecule",
     "molecule_pair",
+    "node_kinds",
     "spring_positions",
 ]
 
@@ -60,8 +61,9 @@ PALE = "#d9d9d9"
 
 ORDERS = {"SINGLE": 1, "DOUBLE": 2, "TRIPLE": 3, "AROMATIC": 4}
 SUBSCRIPTS = {1: "", 2: "₂", 3: "₃", 4: "₄"}
-NAMES = ("flags", "n_nodes", "n_edges", "x", "y", "kind", "source", "target", "value")
-BYTES = dict(zip(NAMES, (1, 2, 2, 2, 2, 1, 2, 2, 1), strict=True))
+BYTES = {
+    "flags": 1, "n_nodes": 2, "n_edges": 2, "x": 2, "y": 2, "kind": 1, "source": 2, "target": 2, "value": 1
+}  # fmt: skip
 """Bytes of the numbers in the columns of `Drawings`, in the order in which the page reads them."""
 
 
@@ -112,17 +114,14 @@ class Drawings:
         table = np.full(NO_KIND + 1, NO_KIND, np.uint8)
         for code, name in enumerate(others.kinds):
             table[code] = number.get(name, NO_KIND)
-        arrays = {
-            field.name: np.concatenate([getattr(self, field.name), getattr(others, field.name)])
-            for field in fields(self)
-            if field.name not in ("kinds", "kind")
-        }
-        return Drawings(**arrays, kind=np.concatenate([self.kind, table[others.kind]]), kinds=kinds)
+        others = replace(others, kind=table[others.kind])
+        arrays = {name: np.concatenate([getattr(self, name), getattr(others, name)]) for name in BYTES}
+        return Drawings(**arrays, kinds=kinds)
 
 
 def draw_graphs(graphs: Sequence[RawGraph], positions: str | None = None) -> Drawings:
     """Draw graphs: molecules by RDKit, others by springs, or at the positions of a node column."""
-    names = [_kinds_of(graph) for graph in graphs]
+    names = [node_kinds(graph) for graph in graphs]
     seen = Counter(name for own in names for name in own if name is not None)
     kinds = sorted((name for name, _ in seen.most_common(NO_KIND)), key=sort_key)
     code: dict[str | None, int] = {name: number for number, name in enumerate(kinds)}
@@ -179,7 +178,7 @@ def _packed(where: FloatArray) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.u
     return whole[:, 0].astype(np.uint16), whole[:, 1].astype(np.uint16)
 
 
-def _kinds_of(graph: RawGraph) -> Sequence[str | None]:
+def node_kinds(graph: RawGraph) -> Sequence[str | None]:
     """Return the kind of each node: its atom label, or its category."""
     if is_molecule(graph):
         return _atom_labels(graph)
@@ -203,8 +202,7 @@ def _is_one_hot(array: npt.NDArray[Any]) -> bool:
 def _values_of(graph: RawGraph) -> FloatArray | None:
     """Return the number that each edge has: its weight, or the first column of single numbers."""
     columns = graph.edge_columns
-    names = ["weight"] if "weight" in columns else list(columns)
-    for name in names:
+    for name in ["weight"] if "weight" in columns else columns:
         array = np.asarray(columns[name])
         if array.ndim == 2 and array.shape[1] == 1:
             array = array[:, 0]
@@ -387,9 +385,13 @@ def draw_comparison(path: Path, graphs: Sequence[RawGraph], result: Comparison, 
     pair = molecule_pair(graphs, result) if molecules else None
     if pair is None:
         _draw_networks(axes, graphs, result)
+    else:
+        from matplotlib.image import imread
+        from rdkit.Chem.Draw import rdMolDraw2D
     for side, (axis, name) in enumerate(zip(axes, names, strict=True)):
         if pair is not None:
-            axis.imshow(_molecule_image(pair[side], result.marks(side)))
+            canvas = rdMolDraw2D.MolDraw2DCairo(900, 800)
+            axis.imshow(imread(BytesIO(draw_molecule(canvas, pair[side], result.marks(side))), format="png"))
         axis.set_title(name if len(name) <= 60 else f"{name[:57]}...", parse_math=False)
         axis.set_aspect("equal")
         axis.set_axis_off()
@@ -469,22 +471,17 @@ def aligned(points: FloatArray, targets: FloatArray, chosen: IntArray) -> FloatA
     return np.asarray((points - own.mean(axis=0)) @ U @ V + center)
 
 
-def _molecule_image(molecule: Any, marks: Mapping[tuple[int, ...], str]) -> npt.NDArray[Any]:
-    """Return an image of a molecule with marks."""
-    from matplotlib.image import imread
-    from rdkit.Chem.Draw import rdMolDraw2D
-
-    canvas = rdMolDraw2D.MolDraw2DCairo(900, 800)
-    return np.asarray(imread(BytesIO(draw_molecule(canvas, molecule, marks)), format="png"))
-
-
 def draw_molecule(canvas: Any, molecule: Any, marks: Mapping[tuple[int, ...], str]) -> Any:
     """Draw a molecule by RDKit, with marks and the numbers of marked atoms. Return its text."""
     from rdkit.Chem.Draw import rdMolDraw2D
 
-    atoms = {nodes[0]: _rgb(kind) for nodes, kind in marks.items() if len(nodes) == 1}
-    pairs = {nodes: _rgb(kind) for nodes, kind in marks.items() if len(nodes) == 2}
-    bonds = {molecule.GetBondBetweenAtoms(*nodes).GetIdx(): color for nodes, color in pairs.items()}
+    colors = {nodes: _rgb(kind) for nodes, kind in marks.items()}
+    atoms = {nodes[0]: color for nodes, color in colors.items() if len(nodes) == 1}
+    bonds = {
+        molecule.GetBondBetweenAtoms(*nodes).GetIdx(): color
+        for nodes, color in colors.items()
+        if len(nodes) == 2
+    }
     for atom in atoms:
         molecule.GetAtomWithIdx(atom).SetProp("atomNote", str(atom))
     canvas.drawOptions().prepareMolsBeforeDrawing = False
@@ -500,5 +497,4 @@ def draw_molecule(canvas: Any, molecule: Any, marks: Mapping[tuple[int, ...], st
 
 
 def _rgb(kind: str) -> tuple[float, ...]:
-    color = MARK_COLORS[kind].removeprefix("#")
-    return tuple(int(color[at : at + 2], 16) / 255 for at in (0, 2, 4))
+    return tuple(part / 255 for part in bytes.fromhex(MARK_COLORS[kind][1:]))

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -41,7 +41,7 @@ from grnf.io.files.survey import TARGET_NAMES
 from grnf.io.objects import graph_objects, to_raw
 from grnf.io.raw import RawGraph
 from grnf.maps import layout as layouts
-from grnf.maps.drawings import Drawings, draw_graphs
+from grnf.maps.drawings import BYTES, Drawings, draw_graphs
 from grnf.maps.layout import LAYOUTS, NEIGHBORS, ONTO, Mappings, Nearest, nearest_others
 from grnf.maps.point_columns import (
     Column,
@@ -176,7 +176,27 @@ class GraphMap:
         -------
         str
         """
-        return _page(self)
+        here = files("grnf.maps")
+        style, script, frame = (
+            here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "map.js", "page.html")
+        )
+        columns = [column for column in self.columns if column.kind != "text"]
+        described = [_column(column) for column in columns]
+        parts = dict(_parts(self)) | {f"c{at}": packed for at, (_, packed) in enumerate(described)}
+        filled = {
+            "policy": _policy(style, script),
+            "title": escape(self.title),
+            "preview": preview(self.positions, next((c for c in columns if c.name == self.color), None)),
+            "version": __version__,
+            "style": style,
+            "meta": json.dumps(_meta(self, [about for about, _ in described])).replace("<", "\\u003c"),
+            "parts": "\n".join(
+                f'<script type="text/plain" id="part-{name}">{text}</script>' for name, text in parts.items()
+            ),
+            "script": script,
+        }
+        pieces = frame.split("@")  # text between two @ is a name. The frame has no other @
+        return "".join(filled[piece] if at % 2 else piece for at, piece in enumerate(pieces))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page, all or nothing.
@@ -219,7 +239,7 @@ class GraphMap:
             "molecules": self.molecules,
             "transformer": self.transformer.to_json(),
         }
-        arrays = {f.name: getattr(self.drawings, f.name) for f in fields(Drawings) if f.name != "kinds"}
+        arrays = {name: getattr(self.drawings, name) for name in BYTES}
         with atomic_write(path, "wb") as file:
             np.savez_compressed(
                 file,
@@ -388,23 +408,25 @@ def map_graphs(
     precision = layouts.precision_of(transformer) if k and near.size else None
     graphs_known = old is None and precision is not None and not precision.get("exact")
     upper = layouts.upper_bounds_of(transformer, raws) if graphs_known else None
-    graph_map = GraphMap(
+    near, far = near[:, :k], far[:, :k]
+    why = _why_no_marks(near.size, differences, old is not None)
+    return GraphMap(
         title=str(title),
         ids=names,
         positions=where,
         kept=kept,
         columns=_ordered(own, columns or {}),
         drawings=drawings,
-        nearest=layouts.intervals(Z, near[:, :k], far[:, :k], precision, confidence, upper),
+        nearest=layouts.intervals(Z, near, far, precision, confidence, upper),
         about=_about(words, kept, compared, transformer, Z, space),
         color=_first_color(own, color),
         confidence=confidence,
         vectors=Z,
         transformer=transformer,
         space=space,
-        why_no_marks="Differences are not marked on a map with new graphs: see grnf compare.",
+        mappings=None if why else layouts.pair_mappings(raws, near, drawings.n_nodes.tolist()),
+        why_no_marks=why,
     )
-    return graph_map if old is not None else _mapped(graph_map, raws, differences)
 
 
 def _raw_graphs(graphs: Any) -> list[RawGraph]:
@@ -506,45 +528,16 @@ def _about(
     return lines
 
 
-def _mapped(graph_map: GraphMap, raws: list[RawGraph], differences: bool | None) -> GraphMap:
-    """Find the correspondences with nearest graphs, or give the reason why not."""
-    near, drawn = graph_map.nearest.rows.astype(np.int64), graph_map.drawings.n_nodes
-    if differences is None and near.size > AFFORDABLE_PAIRS:
-        why = (
-            f"Differences are not marked: the map has {near.size:,} pairs of nearest graphs. "
+def _why_no_marks(n_pairs: int, differences: bool | None, onto: bool) -> str:
+    """Return why differences of so many pairs of nearest graphs are not marked, or nothing if they are."""
+    if onto:
+        return "Differences are not marked on a map with new graphs: see grnf compare."
+    if differences is None and n_pairs > AFFORDABLE_PAIRS:
+        return (
+            f"Differences are not marked: the map has {n_pairs:,} pairs of nearest graphs. "
             "Use grnf map --differences, or grnf compare for two graphs."
         )
-        return replace(graph_map, why_no_marks=why)
-    if differences is False or not near.size:
-        return replace(graph_map, why_no_marks="Differences are not marked.")
-    return replace(graph_map, mappings=layouts.pair_mappings(raws, near, drawn.tolist()), why_no_marks="")
-
-
-def _page(graph_map: GraphMap) -> str:
-    """Return the page of a map."""
-    here = files("grnf.maps")
-    style, script, frame = (
-        here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "map.js", "page.html")
-    )
-    parts, columns = dict(_parts(graph_map)), [c for c in graph_map.columns if c.kind != "text"]
-    described = [_column(column) for column in columns]
-    parts |= {f"c{at}": packed for at, (_, packed) in enumerate(described)}
-    meta = _meta(graph_map, [about for about, _ in described])
-    colored = next((column for column in columns if column.name == graph_map.color), None)
-    filled = {
-        "policy": _policy(style, script),
-        "title": escape(graph_map.title),
-        "preview": preview(graph_map.positions, colored),
-        "version": __version__,
-        "style": style,
-        "meta": json.dumps(meta).replace("<", "\\u003c"),
-        "parts": "\n".join(
-            f'<script type="text/plain" id="part-{name}">{text}</script>' for name, text in parts.items()
-        ),
-        "script": script,
-    }
-    pieces = frame.split("@")  # text between two @ is a name. The frame has no other @
-    return "".join(filled[piece] if at % 2 else piece for at, piece in enumerate(pieces))
+    return "Differences are not marked." if differences is False or not n_pairs else ""
 
 
 def _policy(style: str, script: str) -> str:

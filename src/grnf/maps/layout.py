@@ -101,15 +101,19 @@ def positions_of_layout(
 
     `near` and `distances`, of shape (n, k), are the nearest others of each row, nearest first.
     """
-    start = _principal(rows)
-    if layout.name == "pca" or len(rows) < 6:
-        return _framed(start)
-    start = start / (float(start[:, 0].std()) or 1.0)
-    own = np.arange(len(rows))[:, np.newaxis]
-    near = np.concatenate([own, near], axis=1)  # each graph itself comes first
-    distances = np.concatenate([np.zeros(own.shape), np.maximum(distances, 1e-12)], axis=1)
-    made = _tsne if layout.name == "tsne" else _umap
-    return _framed(made(rows, start, near, distances, seed))
+    positions, n = _principal(rows), len(rows)
+    if layout.name != "pca":
+        start = positions / (float(positions[:, 0].std()) or 1.0)
+        near = np.column_stack([np.arange(n), near])  # each graph itself comes first
+        distances = np.column_stack([np.zeros(n), np.maximum(distances, 1e-12)])
+        made = _tsne if layout.name == "tsne" else _umap
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # imports of UMAP, one thread by a fixed seed, unsorted distances
+            positions = np.asarray(made(rows, start, near, distances, seed), dtype=np.float64)
+    if not n:
+        return np.zeros((0, 2))
+    positions = positions - (positions.min(axis=0) + positions.max(axis=0)) / 2
+    return np.asarray(positions / max(float(np.abs(positions).max()), 1e-12))
 
 
 def _principal(rows: FloatArray) -> FloatArray:
@@ -120,12 +124,10 @@ def _principal(rows: FloatArray) -> FloatArray:
     axes = axes[:, :2] * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])[:2]
     if axes.shape[1] < 2:
         axes = np.column_stack([axes, np.zeros(len(axes))])
-    return np.asarray((rows - mean) @ axes)
+    return np.asarray((rows - mean) @ axes, dtype=np.float64)
 
 
-def _tsne(
-    rows: FloatArray, start: FloatArray, near: IntArray, distances: FloatArray, seed: int
-) -> FloatArray:
+def _tsne(rows: FloatArray, start: FloatArray, near: IntArray, distances: FloatArray, seed: int) -> Any:
     from scipy.sparse import csr_matrix
     from sklearn.manifold import TSNE
 
@@ -133,36 +135,21 @@ def _tsne(
     graph = csr_matrix((distances.ravel(), near.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
     init = (1e-4 * start).astype(np.float32)
     tsne = TSNE(perplexity=_perplexity(len(rows)), metric="precomputed", init=init, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Precomputed sparse input was not sorted")
-        return np.asarray(tsne.fit_transform(graph))
+    return tsne.fit_transform(graph)
 
 
-def _umap(
-    rows: FloatArray, start: FloatArray, near: IntArray, distances: FloatArray, seed: int
-) -> FloatArray:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what it imports, and that a fixed seed means one thread
-        from umap import UMAP
+def _umap(rows: FloatArray, start: FloatArray, near: IntArray, distances: FloatArray, seed: int) -> Any:
+    from umap import UMAP
 
-        k = min(NEIGHBORS, near.shape[1] - 1)
-        umap = UMAP(
-            n_neighbors=k,
-            precomputed_knn=(near[:, :k], distances[:, :k].astype(np.float32), None),
-            init=10 * start,
-            random_state=seed,
-            force_approximation_algorithm=True,
-        )
-        return np.asarray(umap.fit_transform(rows))
-
-
-def _framed(positions: Any) -> FloatArray:
-    """Center a map, and bring it into [-1, 1] with one scale."""
-    positions = np.asarray(positions, dtype=np.float64)
-    if not len(positions):
-        return np.zeros((0, 2))
-    positions = positions - (positions.min(axis=0) + positions.max(axis=0)) / 2
-    return np.asarray(positions / max(float(np.abs(positions).max()), 1e-12))
+    k = min(NEIGHBORS, near.shape[1] - 1)
+    umap = UMAP(
+        n_neighbors=k,
+        precomputed_knn=(near[:, :k], distances[:, :k].astype(np.float32), None),
+        init=10 * start,
+        random_state=seed,
+        force_approximation_algorithm=True,
+    )
+    return umap.fit_transform(rows)
 
 
 def neighbor_recall(positions: FloatArray, near: IntArray) -> FloatArray:
@@ -271,17 +258,22 @@ def intervals(
         for start in range(0, len(pairs), PAIRS):
             some = pairs[start : start + PAIRS]
             if confidence is None:
-                ends[start : start + len(some)] = _one_standard_error(Z, some, precision)
+                first, second = Z[some[:, 0]], Z[some[:, 1]]
+                values = np.linalg.norm(np.subtract(first, second, dtype=np.float64), axis=1)
+                heads, exact = precision.get("heads", 1), precision.get("exact", False)
+                errors = distance_errors(first, second, heads, exact)
+                found: Any = np.stack([np.maximum(values - errors, 0), values + errors], axis=1)
             else:
-                estimates: Iterable[DistanceEstimate]
-                if method == "bernstein":
-                    estimates = _estimates(Z, some, precision)
-                else:
-                    estimates = (distance(Z[i], Z[j], **precision) for i, j in some.tolist())
-                ends[start : start + len(some)] = [
+                estimates: Iterable[DistanceEstimate] = (
+                    _estimates(Z, some, precision)
+                    if method == "bernstein"
+                    else (distance(Z[i], Z[j], **precision) for i, j in some.tolist())
+                )
+                found = [
                     replace(estimate, upper=bound).interval(confidence, method)
                     for estimate, bound in zip(estimates, _bounds(some, upper), strict=True)
                 ]
+            ends[start : start + len(some)] = found
             advance(len(some))
     low, high = np.moveaxis(ends[back.ravel()].reshape(n, k, 2), 2, 0)
     return Nearest(rows, distances, low, high, words)
@@ -297,13 +289,6 @@ def _method(precision: dict[str, Any], n_pairs: int, confidence: float | None) -
     if n_pairs <= BETTING_PAIRS:
         return "betting", "valid for every number of features, by betting"
     return "bernstein", "valid for every number of features, by Bernstein's bound (shorter in grnf compare)"
-
-
-def _one_standard_error(Z: FloatArray, pairs: IntArray, precision: dict[str, Any]) -> FloatArray:
-    first, second = Z[pairs[:, 0]], Z[pairs[:, 1]]
-    values = np.linalg.norm(np.subtract(first, second, dtype=np.float64), axis=1)
-    errors = distance_errors(first, second, precision.get("heads", 1), precision.get("exact", False))
-    return np.stack([np.maximum(values - errors, 0), values + errors], axis=1)
 
 
 def _bounds(

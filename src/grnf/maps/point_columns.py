@@ -63,20 +63,19 @@ def make_column(name: str, values: Sequence[Any], meaning: str = "") -> Column:
     """Return a column of the kind that its values have. A label of repeated integers has classes."""
     plain = [_plain(value) for value in values]
     present = [value for value in plain if value is not None]
-    different = set(present)
+    numbers, different = [_number(value) for value in present], len(set(present))
     if name.lower() in TEXTS:
-        return Column(name, "text", plain, meaning)
-    numbers = [_number(value) for value in present]
-    if present and None not in numbers:
+        kind = "text"
+    elif present and None not in numbers:
         whole = all(float(number or 0).is_integer() for number in numbers)
         classes = name == "label" and all(isinstance(value, int) for value in present)
-        limit = len(present) // 5 if classes else 0
-        if whole and len(different) <= max(MOST_CATEGORIES, limit):
-            return Column(name, "category", plain, meaning)
-        as_numbers = [None if value is None else _number(value) for value in plain]
-        return Column(name, "number", as_numbers, meaning)
-    limit = max(2 * MOST_CATEGORIES, len(present) // 20)
-    kind = "category" if len(different) <= limit and len(different) < max(len(present), 2) else "text"
+        limit = max(MOST_CATEGORIES, len(present) // 5 if classes else 0)
+        kind = "category" if whole and different <= limit else "number"
+    else:
+        limit = max(2 * MOST_CATEGORIES, len(present) // 20)
+        kind = "category" if different <= limit and different < max(len(present), 2) else "text"
+    if kind == "number":
+        plain = [None if value is None else _number(value) for value in plain]
     return Column(name, kind, plain, meaning)
 
 
