@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
@@ -55,6 +55,8 @@ GRIDS: dict[str, tuple[float, ...]] = {
 START = {"wl_weight": 0.5, "gamma": 0.3, "C": 10.0}
 """Where the search starts."""
 
+PREDICTING = ("predict", "predict_proba", "decision_function")
+"""Methods that scorers may call."""
 KERNEL_MEMORY = 2e9
 """Bytes that the whole kernel matrix may use, with what it takes to make it."""
 BYTES_PER_ENTRY = 10
@@ -380,13 +382,9 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
             return rank_score(output, y)
         if self.scoring_ == "accuracy":
             return float(np.mean(_votes(output) == y))
-        methods = {
-            "predict": lambda: _votes(output),
-            "predict_proba": lambda: _softmax(output),
-            "decision_function": lambda: output,
-        }
-        made = Predictions(self, np.arange(max(2, self.widths_[target])), methods)
-        return made.score(self.scoring_, np.arange(len(y)), y)
+        made: dict[str, Any] = {"predict": _votes, "predict_proba": _softmax, "decision_function": np.asarray}
+        found = Predictions(self, np.arange(max(2, self.widths_[target])), lambda name: made[name](output))
+        return found.score(self.scoring_, np.arange(len(y)), y)
 
 
 class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
@@ -416,26 +414,28 @@ class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
         if self.scoring is None:
             return -float(np.mean((output - y) ** 2))
         output, y = (values * self.y_scale_[target] + self.y_mean_[target] for values in (output, y))
-        return Predictions(self, None, {"predict": lambda: output}).score(self.scoring, np.arange(len(y)), y)
+        return Predictions(self, None, lambda _: output).score(self.scoring, np.arange(len(y)), y)
 
 
 class Predictions:
     """Predictions that exist, as an estimator for scorers. Its samples are numbers of rows.
 
-    `methods` has a function without arguments for each method that a scorer may call.
+    `values` returns those of a method that the model has, of which only one `target` is used.
     """
 
-    def __init__(self, model: Any, classes: Any, methods: Mapping[str, Callable[[], Any]]) -> None:
-        self.model, self.methods = model, methods
+    def __init__(
+        self, model: Any, classes: Any, values: Callable[[str], Any], target: int | None = None
+    ) -> None:
+        self.model, self.values, self.target = model, values, target
         if classes is not None:
             self.classes_ = classes
 
     def __getattr__(self, name: str) -> Any:
-        if name not in self.methods:
+        if name not in PREDICTING or not hasattr(self.model, name):
             raise AttributeError(name)
 
         def method(rows: Any) -> Any:
-            return compacted(self.methods[name]()[rows])
+            return compacted(of_target(self.values(name), self.target)[rows])
 
         method.__name__ = name  # scorers look at it
         return method
@@ -681,6 +681,13 @@ def missing(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     if y.dtype == object:
         return np.array([value is None or value != value for value in y.ravel()]).reshape(y.shape)
     return np.isnan(y) if y.dtype.kind == "f" else np.zeros(y.shape, dtype=bool)
+
+
+def of_target(values: Any, target: int | None) -> Any:
+    """Return what belongs to one of several targets: an entry of a list, or a column. None: all."""
+    if target is None:
+        return values
+    return values[target] if isinstance(values, list) else values[:, target]
 
 
 def compacted(y: npt.NDArray[Any]) -> npt.NDArray[Any]:

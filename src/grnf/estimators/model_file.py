@@ -16,6 +16,7 @@ import os
 import zipfile
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from grnf._utils.files import atomic_write, write_array
 from grnf._utils.rules import Instance, Int, OneOf, checked
 from grnf._utils.saved import BOOL, DAMAGE, OBJECT, TEXT, damaged, parse_json, validate
 from grnf._version import __version__
-from grnf.collection import NAN_ON_ERROR
+from grnf.collection import NAN_ON_ERROR, Collection
 from grnf.errors import GraphError, invalid
 from grnf.estimators.fingerprint import Axes, JointFeatures
 from grnf.estimators.histograms import SetsKernel
@@ -196,7 +197,7 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def _model_state(model: Any, arrays: Members) -> dict[str, Any]:
-    model._calibrated()
+    several = model._calibrated()[1]
     params = model.get_params(deep=False)
     if not isinstance(model.estimator, str):
         params["estimator"] = "auto"
@@ -210,7 +211,11 @@ def _model_state(model: Any, arrays: Members) -> dict[str, Any]:
         "views": views.to_json(),
         "default": model.lifts == "auto" if isinstance(model.lifts, str) else False,
         "own": {name: _plain(value, arrays) for name, value in own.items()},
-        "state": {name: _plain(getattr(model, name), arrays) for name in STATE},
+        "state": {
+            "estimator_": _plain(model.estimator_, arrays),
+            "neighborhood_": _plain(model.neighborhood_, arrays),
+            "calibration_": _plain(several if len(several) > 1 else several[0], arrays),
+        },
     }
 
 
@@ -372,6 +377,8 @@ def _model(state: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> Any:
     model: Any = MODELS[state["class"]](**params, random_state=state["seed"])
     own = _restored({"dict": state["own"]}, arrays)
     parts = {name: _restored(state["state"][name], arrays) for name in STATE}
+    if not isinstance(parts["calibration_"], list):
+        parts["calibration_"] = [parts["calibration_"]]
     model.__dict__.update({name: own[name] for name in PRIVATE if name in own} | parts)
     views = FeatureViews.from_json(state["views"])
     model.views_, model.encoder_, model.seed_, model.errors_ = views, views.encoder_, state["seed"], []
@@ -395,9 +402,9 @@ def _check(model: Any) -> None:
     batch = bare_batch(model.encoder_)
     for name in model._names:
         Int(0, 2**40).take(model._widths[name])
-    inputs = model._inputs(batch)
+    samples = Collection(1, np.arange(1), batch=batch)
+    inputs = model._inputs(replace(model._embedded(samples, model._names), batch=batch))
     near, calibrations = model.neighborhood_, model.calibration_
-    calibrations = calibrations if isinstance(calibrations, list) else [calibrations]
     kinds = {type(near), *map(type, calibrations)}
     if kinds != {Neighborhood, Calibration}:
         raise ValueError("the calibration is missing")

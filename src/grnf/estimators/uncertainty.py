@@ -22,7 +22,7 @@ from grnf._utils.arrays import conformal_pvalues
 from grnf.collection import Collection
 from grnf.errors import GraphError
 from grnf.estimators.fingerprint import JointFeatures
-from grnf.estimators.kernel_model import KernelInput, missing
+from grnf.estimators.kernel_model import PREDICTING, KernelInput, missing, of_target
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.typing import BoolArray, FloatArray, IntArray
@@ -118,15 +118,15 @@ class OneTarget:
             self.classes_ = estimator.classes_[target]
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("predict", "predict_proba", "decision_function"):
+        if name not in PREDICTING:
             raise AttributeError(name)
         method = getattr(self.estimator, name)
+        return lambda samples: of_target(method(samples), self.target)
 
-        def of_target(samples: Any) -> Any:
-            values = method(samples)
-            return values[self.target] if isinstance(values, list) else values[:, self.target]
 
-        return of_target
+def one_target(estimator: Any, target: int | None) -> Any:
+    """Return an estimator for one of its targets. None: it has one."""
+    return estimator if target is None else OneTarget(estimator, target)
 
 
 class Calibration:
@@ -138,10 +138,17 @@ class Calibration:
     """
 
     def __init__(
-        self, held_out: Sequence[HeldOut], y: npt.NDArray[Any], classes: Any, near: Neighborhood
+        self,
+        estimator: Any,
+        held_out: Sequence[HeldOut],
+        y: npt.NDArray[Any],
+        target: int | None,
+        near: Neighborhood,
     ) -> None:
+        y, classes = of_target(y, target), getattr(one_target(estimator, target), "classes_", None)
         errors, used, known = np.zeros(len(y)), np.zeros(len(y), dtype=bool), ~missing(y)
-        for test, outside, fitted in held_out:
+        for test, outside, whole in held_out:
+            fitted = one_target(whole, target)
             used[test] = known[test]
             if classes is None:
                 errors[test] = np.abs(fitted.predict(outside) - y[test])
@@ -232,23 +239,22 @@ def prediction_tables(
         near = model._calibrated()[0]
         key = id(model.views_), id(near.joint), *model._names
         if key not in known:
-            inputs, batch, rows, errors, n_rows = model._usable(X, "skip")
-            near_vectors = near.joint._embedder(batch) if len(rows) else np.empty((0, 0))
-            known[key] = inputs, near_vectors, rows, dict(errors), n_rows
-        inputs, near_vectors, rows, errors, n_rows = known[key]
-        columns = _prediction_columns(model, inputs, near_vectors, confidence) if len(rows) else {}
-        full: dict[str, list[Any]] = {}
+            samples = model._usable(X, "skip")
+            near_vectors = near.joint._embedder(samples.batch) if len(samples) else np.empty((0, 0))
+            known[key] = samples, model._inputs(samples) if len(samples) else None, near_vectors
+        samples, inputs, near_vectors = known[key]
+        columns = _prediction_columns(model, inputs, near_vectors, confidence) if len(samples) else {}
+        full: dict[str, list[Any]] = {name: [None] * samples.n_rows for name in columns}
         for name, values in columns.items():
-            full[name] = [None] * n_rows
-            for row, value in zip(rows.tolist(), np.asarray(values).tolist(), strict=True):
+            for row, value in zip(samples.rows.tolist(), np.asarray(values).tolist(), strict=True):
                 full[name][row] = value
-        yield full, errors
+        yield full, dict(samples.errors)
 
 
 def _prediction_columns(
     model: Any, inputs: Any, near_vectors: FloatArray, confidence: float
 ) -> dict[str, Any]:
-    near, calibration = model._calibrated()
+    near, (calibration,) = model._calibrated()
     far, places = near.nearest(near_vectors)
     columns: dict[str, Any] = {"prediction": model.estimator_.predict(inputs)}
     if hasattr(model, "classes_"):
