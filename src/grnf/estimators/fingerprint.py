@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,9 +20,9 @@ from grnf._utils.arrays import principal_axes
 from grnf._utils.hashing import GOLDEN, mix
 from grnf._utils.jit import exact, inlined
 from grnf._utils.random import SEED_RULES
-from grnf._utils.rules import Bool, Int, OneOf, Table
+from grnf._utils.rules import Bool, Int, OneOf, param
 from grnf.estimators.histograms import LabelColumns, label_columns, label_pairs, wl_labels
-from grnf.estimators.transformer import GRNF, GraphTransformer, Settings
+from grnf.estimators.transformer import GRNF, THREADS, GraphTransformer, Settings
 from grnf.graphs import GraphBatch
 from grnf.lifts.base import pieces
 from grnf.typing import BoolArray, FloatArray, IntArray, Keys
@@ -86,19 +86,11 @@ class WLFingerprint(GraphTransformer):
     0.78 0.15
     """
 
-    _rules: ClassVar[Table] = {
-        **GraphTransformer._rules,
-        "n_components": [Int(1)],
-        "depth": [Int(0)],
-        "fine_depth": [Int(0)],
-        "counts": [Bool()],
-    }
-
-    n_components: int = 512
+    n_components: int = param(512, Int(1))
     _: KW_ONLY
-    depth: int = 3
-    fine_depth: int = 0
-    counts: bool = True
+    depth: int = param(3, Int(0))
+    fine_depth: int = param(0, Int(0))
+    counts: bool = param(True, Bool())
 
     def _fit(self, settings: Settings, fitted: Settings, samples: Any, y: Any) -> None:  # noqa: ARG002
         if samples is None:
@@ -241,17 +233,10 @@ class JointFeatures(GraphTransformer):
     ((5, 192), True)
     """
 
-    _rules: ClassVar[Table] = {
-        **GraphTransformer._rules,
-        "n_components": [Int(1), OneOf(None)],
-        "random_state": SEED_RULES,
-        "n_jobs": [Int(1), Int(high=-1), OneOf(None)],
-    }
-
-    n_components: int | None = 192
+    n_components: int | None = param(192, Int(1), OneOf(None))
     _: KW_ONLY
-    random_state: Any = None
-    n_jobs: int | None = None
+    random_state: Any = param(None, *SEED_RULES)
+    n_jobs: int | None = param(None, *THREADS)
 
     def _fit(self, settings: Settings, fitted: Settings, samples: Any, y: Any) -> None:  # noqa: ARG002
         count = settings["n_components"]
@@ -261,7 +246,7 @@ class JointFeatures(GraphTransformer):
         grnf = GRNF(FEATURES, random_state=fitted["seed"], n_jobs=settings["n_jobs"])
         self._parts = labels, grnf
         for part in self._parts:
-            part._fit_encoded(self.encoder_, {**fitted, "columns": fitted.get("columns")}, samples, None)
+            part._fit_encoded(self.encoder_, fitted, samples, None)
         if samples is None:
             self._axes = [Axes.from_text(text) for text in fitted["axes"]]
             self._weight = float(fitted["weight"])

@@ -48,8 +48,7 @@ class Neighborhood:
     def __init__(self, samples: Collection, encoder: AttributeEncoder, seed: int) -> None:
         numbers = min(NUMBERS, 3 * len(samples))  # n graphs have n - 1 axes of labels, and of GRNF
         self.joint = JointFeatures(numbers, random_state=seed)
-        widths = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
-        self.joint._fit_encoded(encoder, {**widths, "seed": seed}, samples, None)
+        self.joint._fit_encoded(encoder, {"seed": seed}, samples, None)
         self.vectors, self.ids = self.joint._embedder(samples.batch), samples.ids
         self._set_scores()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from grnf._utils.rules import OneOf, Table, checked_parameters
+from grnf._utils.rules import OneOf, checked_parameters
 from grnf.collection import encode, fit_encode
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch, number_keys
@@ -65,7 +65,6 @@ class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type
     """
 
     encoder_: AttributeEncoder
-    _rules: ClassVar[Table] = {}
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn the attributes of nodes and edges, and what else the lift needs to know.
@@ -141,7 +140,7 @@ class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type
         return self
 
     def _fit_encode(self, X: Any) -> GraphBatch:
-        checked_parameters(self, self._rules)
+        checked_parameters(self)
         self.encoder_, samples = fit_encode(X, self._blank_encoder())
         self._fit_batch(samples.batch)
         return samples.batch
