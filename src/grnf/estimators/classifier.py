@@ -56,8 +56,8 @@ from grnf.estimators.transformer import GRNF, GraphsToVectors
 from grnf.estimators.uncertainty import (
     Calibration,
     Neighborhood,
+    calibrations,
     decision_values,
-    held_out_models,
     one_target,
     with_selected,
 )
@@ -448,11 +448,9 @@ class GraphModel(GraphsToVectors):
         if not hasattr(self, "calibration_"):
             features, y = self._training
             self.neighborhood_ = features.neighborhood
-            held_out = held_out_models(self.estimator_, features.inputs, y, self.seed_)
-            targets = [None] if y.ndim == 1 else range(y.shape[1])
-            self.calibration_ = [
-                Calibration(self.estimator_, held_out, y, target, self.neighborhood_) for target in targets
-            ]
+            self.calibration_ = calibrations(
+                self.estimator_, features.inputs, y, self.neighborhood_, self.seed_
+            )
         return self.neighborhood_, self.calibration_
 
     def _answers(self) -> list[tuple[Any, Calibration]]:

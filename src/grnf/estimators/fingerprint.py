@@ -21,7 +21,7 @@ from grnf._utils.hashing import GOLDEN, mix
 from grnf._utils.jit import exact, inlined
 from grnf._utils.random import SEED_RULES
 from grnf._utils.rules import Bool, Int, OneOf, param
-from grnf.estimators.histograms import LabelColumns, label_columns, label_pairs, wl_labels
+from grnf.estimators.histograms import LabelColumns, label_columns, label_pairs, random_signs, wl_labels
 from grnf.estimators.transformer import GRNF, THREADS, GraphTransformer, Settings
 from grnf.graphs import GraphBatch
 from grnf.lifts.base import pieces
@@ -126,12 +126,10 @@ class WLFingerprint(GraphTransformer):
         """Return sparse rows of unit length on average: each pair adds a random sign to a random column."""
         keys, _ = self._keys(batch)
         size = 1 + len(keys) * batch.sizes
-        random = mix(keys).ravel()
-        columns = ((random >> np.uint64(1)) % np.uint64(self.n_components_)).astype(np.int64)
+        columns, signs = random_signs(mix(keys).ravel(), self.n_components_)
         rows = np.tile(np.repeat(np.arange(len(batch)), batch.sizes), len(keys))
-        signs = np.where(random & np.uint64(1), 1, -1) / np.sqrt(size)[rows]
-        shape = (len(batch), self.n_components_)
-        return sp.csr_array((signs.astype(np.float32), (rows, columns)), shape=shape)
+        values = (signs / np.sqrt(size)[rows]).astype(np.float32)
+        return sp.csr_array((values, (rows, columns)), shape=(len(batch), self.n_components_))
 
 
 @inlined

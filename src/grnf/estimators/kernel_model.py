@@ -37,6 +37,7 @@ from sklearn.model_selection import (
 )
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from grnf._utils.arrays import offsets
@@ -141,7 +142,10 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         logger.info("%s: %s of %d samples", type(self).__name__, self.model_, n)
         self.distances_ = Distances(X if exact else X.take(kept), widths)
         chosen = kept[self._subset(y.take(kept), FOR_SEARCH)]
-        some, solve = y.take(chosen), self._solver(exact)
+        some = y.take(chosen)
+        solve: Callable[[FloatArray, Targets, float], Any] = self._ridge
+        if exact and is_classifier(self) and len(self.widths_) == 1:
+            solve = partial(_SupportVectors, n_classes=max(2, self.widths_[0]))
         small = self.distances_
         if len(chosen) < len(kept):
             small = small.restricted(np.searchsorted(kept, chosen))
@@ -162,9 +166,6 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         if not np.array_equal(self.support_, kept):  # support vectors are sorted by class
             self.distances_ = self.distances_.restricted(self.solution_.support)
         return held_out
-
-    def _solver(self, exact: bool) -> Callable[[FloatArray, Targets, float], Any]:  # noqa: ARG002
-        return self._ridge
 
     def _columns(self, y: Targets) -> tuple[FloatArray, IntArray]:
         """Return what ridge regression solves for, and the target of each column."""
@@ -195,7 +196,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         }
         if search.splits:
             for value in grids["wl_weight"]:
-                best = search.better(best, {**best, "wl_weight": value})
+                best = search.better(best, "wl_weight", value)
             for name in ("gamma", "C"):
                 best = search.climb(best, name, grids[name])
             names = [name for name in best if name != "wl_weight" or search.parts[0] is not None]
@@ -348,10 +349,9 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
     def predict(self, X: KernelInput | FloatArray) -> npt.NDArray[Any]:
         """Return the class of each sample, one column per target if there are several."""
         outputs = _split(self._output(X), self.widths_)
-        if not self._several:
-            return np.asarray(self.classes_[_votes(outputs[0])])
-        pairs = zip(self.classes_, outputs, strict=True)
-        return np.column_stack([classes[_votes(output)] for classes, output in pairs])
+        classes = self.classes_ if self._several else [self.classes_]
+        found = [own[_votes(output)] for own, output in zip(classes, outputs, strict=True)]
+        return np.column_stack(found) if self._several else np.asarray(found[0])
 
     def predict_proba(self, X: KernelInput | FloatArray) -> Any:
         """Return the probability of each class, as a list with an array per target if there are several."""
@@ -363,11 +363,6 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
                 output = values[:, 0] / 2 if values.shape[1] == 1 else values
             found.append(_softmax(output))
         return found if self._several else found[0]
-
-    def _solver(self, exact: bool) -> Callable[[FloatArray, Targets, float], Any]:
-        if not exact or len(self.widths_) > 1:
-            return self._ridge
-        return partial(_SupportVectors, n_classes=len(self.classes_))
 
     def _columns(self, y: Targets) -> tuple[FloatArray, IntArray]:
         """Return 1 or -1 for each class (the second of two), and the target of each column."""
@@ -501,23 +496,22 @@ class Search:
             self.scores[key] = list(self._scores(*key))
         return float(np.mean(self.scores[key]))
 
-    def better(self, best: Settings, tried: Settings) -> Settings:
-        """Return the settings with the higher score. On a tie, those that were best before."""
+    def better(self, best: Settings, name: str, value: float) -> Settings:
+        """Return the settings with another value if the score is higher."""
+        tried = {**best, name: value}
         return tried if self.mean(tried) > self.mean(best) else best
 
     def climb(self, best: Settings, name: str, grid: list[float]) -> Settings:
         """Walk along a grid, up or else down, as long as the score improves."""
-        start = grid.index(best[name])
+        start, found = grid.index(best[name]), best
         for steps in (grid[start + 1 :], grid[:start][::-1]):
-            before = best
             for value in steps:
-                after = self.better(best, {**best, name: value})
-                if after is best:
+                before, found = found, self.better(found, name, value)
+                if found is before:
                     break
-                best = after
-            if best is not before:
+            if found is not best:
                 break
-        return best
+        return found
 
     def _scores(self, wl_weight: float, gamma: float, C: float) -> Iterator[float]:
         if self._kernel[0] != (wl_weight, gamma):
@@ -576,16 +570,11 @@ class _SupportVectors:
 
     def _one_against_one(self, K: FloatArray) -> FloatArray:
         """Return the votes of all pairs of classes, and between equal votes the sums of decisions."""
-        count, first = len(self.present), self.first
-        parts = [K[:, a:b] @ self.coefficients[a:b] for a, b in pairwise(first)]
-        votes, sums = np.zeros((2, len(K), count))
-        for (i, j), shift in zip(combinations(range(count), 2), self.intercept, strict=True):
-            decision = parts[i][:, j - 1] + parts[j][:, i] + shift  # positive for class i
-            votes[:, i] += decision >= 0
-            votes[:, j] += decision < 0
-            sums[:, i] += decision
-            sums[:, j] -= decision
-        return np.asarray(votes + sums / (3 * (np.abs(sums) + 1)))
+        parts = [K[:, a:b] @ self.coefficients[a:b] for a, b in pairwise(self.first)]
+        pairs = zip(combinations(range(len(self.present)), 2), self.intercept, strict=True)
+        decisions = np.column_stack([parts[i][:, j - 1] + parts[j][:, i] + shift for (i, j), shift in pairs])
+        votes = _ovr_decision_function(decisions < 0, -decisions, len(self.present))  # positive for class i
+        return np.asarray(votes)
 
 
 class _Ridge:

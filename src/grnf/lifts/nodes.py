@@ -200,15 +200,11 @@ class RandomWalk(NodeLift):
     def _dense(self, step: Any) -> FloatArray:
         """Return the diagonals of the powers. diag(P^(s+t)) needs P^s and P^t only."""
         columns = np.empty((len(step), self.steps))
-        low = power = step
-        for t in range(1, self.steps + 1):
-            if t == 1:
-                columns[:, 0] = np.diag(step)
-            elif t % 2 == 0:
-                columns[:, t - 1] = (power * power.T).sum(axis=1)
-            else:
-                low, power = power, power @ step
-                columns[:, t - 1] = (low * power.T).sum(axis=1)
+        columns[:, 0] = np.diag(step)
+        power = step
+        for t in range(2, self.steps + 1):
+            low, power = power, power @ step if t % 2 else power
+            columns[:, t - 1] = (low * power.T).sum(axis=1)
         return columns
 
     def _by_blocks(self, step: Any) -> FloatArray:
