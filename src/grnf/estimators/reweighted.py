@@ -192,13 +192,7 @@ def _scores(
 
 
 def aligned_weights(scores: npt.ArrayLike, radius: float) -> FloatArray:
-    """Return the weights q of largest alignment within a chi-square ball around the uniform distribution.
-
-    Examples
-    --------
-    >>> aligned_weights([3.0, 2.0, 1.0, 0.0], 0.8).round(3)
-    array([0.575, 0.333, 0.092, 0.   ])
-    """
+    """Return the weights q of largest alignment within a chi-square ball around the uniform distribution."""
     v = _checked_scores(scores)
     top = v == v.max()
     if top.sum() * (1 + radius) >= len(v):  # the largest scores alone are within the ball
@@ -217,12 +211,6 @@ def sparse_weights(scores: npt.ArrayLike, n_kept: int) -> tuple[FloatArray, floa
     """Return the solution in the smallest ball for which at most `n_kept` weights are not 0, and its radius.
 
     Its threshold tau is the largest score that is not kept. If all are kept, tau is 0.
-
-    Examples
-    --------
-    >>> weights, radius = sparse_weights([3.0, 2.0, 1.0, 0.0], 2)
-    >>> weights.round(3), round(radius, 3)
-    (array([0.667, 0.333, 0.   , 0.   ]), 1.222)
     """
     v = _checked_scores(scores)
     M = len(v)
