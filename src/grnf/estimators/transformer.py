@@ -12,9 +12,7 @@ from functools import partial
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from numba.core.errors import NumbaError
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config, _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,6 +31,7 @@ from grnf.io.encode import HANDLE_MISSING, HANDLE_UNKNOWN, AttributeEncoder
 from grnf.law import OrderLaw, ParameterLaw
 from grnf.law.parameters import LAW_RULES, Draw, Law, parameter_law
 from grnf.law.weights import largest_ratio
+from grnf.lifts.base import GraphEstimator
 from grnf.metric import (
     DistanceEstimate,
     KernelEstimate,
@@ -198,34 +197,10 @@ class Saved:
         return cls._of_text(text, "the text", **policies)
 
 
-class GraphsToVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class GraphsToVectors(GraphEstimator):
     """What transformers and models share: `embed` returns vectors with a report, `transform` without."""
 
     embed: Callable[..., Collection]
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the attributes of nodes and edges, and what else there is to know.
-
-        Parameters
-        ----------
-        X : collection of graphs
-            A list (or another iterable, or a `GraphBatch`) of graphs of any kind that `grnf.io.to_raw`
-            takes, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); a batch or dataset
-            of PyTorch Geometric; or a dataframe of edges with the columns graph_id, source, target, alone
-            or as (edges, nodes).
-        y : array-like, optional
-            For `ReweightedGRNF`: a class or a number for each graph, or several numbers. Others ignore it.
-
-        Returns
-        -------
-        self : transformer
-
-        Raises
-        ------
-        GraphError
-            If a graph cannot be used and `on_error` is "raise". The error has the number of the graph.
-        """
-        raise NotImplementedError
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
         """Fit, then embed the same graphs. `errors_` has the bad ones of a transformer.
@@ -256,30 +231,6 @@ class GraphsToVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         array, shape (n_graphs, n_columns)
         """
         return with_index(self, self.embed(X))
-
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """Return names for the columns of `transform`: the name of the class or the view, and a number.
-
-        Parameters
-        ----------
-        input_features : ignored
-
-        Returns
-        -------
-        array of str, shape (n_columns,)
-        """
-        check_is_fitted(self)
-        names = [f"{name}{i}" for name, width in self._column_counts().items() for i in range(width)]
-        return np.array(names, dtype=object)
-
-    def _column_counts(self) -> dict[str, int]:
-        """Return the number of columns by the name of their class or view."""
-        raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
 
 
 class GraphTransformer(Policies, Saved, GraphsToVectors):

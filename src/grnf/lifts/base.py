@@ -24,6 +24,7 @@ __all__ = [
     "DIRECTION",
     "Direction",
     "EdgeLift",
+    "GraphEstimator",
     "Lift",
     "NodeLift",
     "adjacency",
@@ -44,7 +45,61 @@ Direction: TypeAlias = Literal["any", "out", "in"]
 DIRECTION = OneOf("any", "out", "in")
 
 
-class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
+class GraphEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What all estimators of graphs share."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the attributes of nodes and edges, and what else there is to know.
+
+        Parameters
+        ----------
+        X : collection of graphs
+            A list (or another iterable, or a `GraphBatch`) of graphs of any kind that `grnf.io.to_raw`
+            takes, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); a batch or dataset
+            of PyTorch Geometric; or a dataframe of edges with the columns graph_id, source, target, alone
+            or as (edges, nodes).
+        y : array-like, optional
+            For `ReweightedGRNF`: a class or a number for each graph, or several numbers. Others ignore it.
+
+        Returns
+        -------
+        self : transformer
+
+        Raises
+        ------
+        GraphError
+            If a graph cannot be used and `on_error` is "raise". The error has the number of the graph.
+        """
+        raise NotImplementedError
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
+        """Return names for the columns of `transform`: the name of the class or the view, and a number.
+
+        Those of a lift are the numeric channels of the result: node0, node1, .., edge0, ..
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        array of str, shape (n_columns,)
+        """
+        check_is_fitted(self)
+        names = [f"{name}{i}" for name, width in self._column_counts().items() for i in range(width)]
+        return np.array(names, dtype=object)
+
+    def _column_counts(self) -> dict[str, int]:
+        """Return the number of columns by the first part of their names."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+class Lift(GraphEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """A permutation-equivariant map from graphs to graphs that adds channels and keeps the existing ones.
 
     `fit` and `transform` take graphs of any kind that `GRNF` takes. `transform` returns a `GraphBatch`.
@@ -66,18 +121,7 @@ class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type
 
     encoder_: AttributeEncoder
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn the attributes of nodes and edges, and what else the lift needs to know.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `GRNF.fit`
-        y : ignored
-
-        Returns
-        -------
-        self : Lift
-        """
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002, D102
         self._fit_encode(X)
         return self
 
@@ -110,21 +154,9 @@ class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type
         """
         return self._lifted(self._fit_encode(X))
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """Return names for the numeric channels of the result: node0, node1, .., edge0, ..
-
-        Parameters
-        ----------
-        input_features : ignored
-
-        Returns
-        -------
-        array of str
-        """
-        check_is_fitted(self)
+    def _column_counts(self) -> dict[str, int]:
         lifted = self._lifted(bare_batch(self.encoder_))
-        widths = (("node", lifted.node_width), ("edge", lifted.edge_width))
-        return np.array([f"{item}{i}" for item, width in widths for i in range(width)], dtype=object)
+        return {"node": lifted.node_width, "edge": lifted.edge_width}
 
     def set_output(self, *, transform: Any = None) -> Self:  # noqa: ARG002
         """Do nothing, for pipelines: the output of a lift is always a `GraphBatch`.
@@ -153,11 +185,6 @@ class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type
 
     def _lifted(self, batch: GraphBatch) -> GraphBatch:
         raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
 
 
 class NodeLift(Lift):
