@@ -542,6 +542,11 @@ class GraphModel(GraphsToVectors):
         if labels.ndim not in (1, 2) or len(labels) != count or not labels.size:
             requirement = f"have one label per graph and target, shape ({count},) or ({count}, n_targets)"
             raise invalid("y", requirement, f"shape {labels.shape}")
+        if self._classify:
+            return labels
+        labels = labels.astype(np.float64)
+        if np.isinf(labels).any():
+            raise invalid("y", "be finite numbers, or NaN if missing", "an infinite one")
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -674,8 +679,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     @property
     def _scoring(self) -> Any:
-        several = isinstance(self.classes_, list)
-        many = max(map(len, self.classes_)) > 2 if several else len(self.classes_) > 2
+        many = max(map(len, self.classes_ if isinstance(self.classes_, list) else [self.classes_])) > 2
         return "roc_auc_ovr" if many and self.scoring == "roc_auc" else self.scoring or "accuracy"
 
     @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
@@ -820,12 +824,6 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
         return np.asarray(self._for_good(X, intervals))
 
     score = GraphModel.score
-
-    def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
-        labels = super()._checked_labels(y, count).astype(np.float64)
-        if np.isinf(labels).any():
-            raise invalid("y", "be finite numbers, or NaN if missing", "an infinite one")
-        return labels
 
 
 class _PerTarget:

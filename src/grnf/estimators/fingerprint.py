@@ -72,11 +72,7 @@ class WLFingerprint(GraphTransformer):
 
     Attributes
     ----------
-    encoder_ : grnf.io.AttributeEncoder
-        Which attributes of nodes and edges are used.
-    errors_ : list of (int, str)
-        Row and reason of each bad graph of `fit` or `fit_transform`.
-    n_components_ : int
+    encoder_, errors_, n_components_ : as in `GRNF`
 
     Examples
     --------
@@ -214,11 +210,7 @@ class JointFeatures(GraphTransformer):
 
     Attributes
     ----------
-    encoder_ : grnf.io.AttributeEncoder
-        Which attributes of nodes and edges are used.
-    errors_ : list of (int, str)
-        Row and reason of each bad graph of `fit` or `fit_transform`.
-    n_components_ : int
+    encoder_, errors_, n_components_ : as in `GRNF`
 
     Examples
     --------
@@ -251,13 +243,11 @@ class JointFeatures(GraphTransformer):
         else:
             rows = np.linspace(0, max(len(samples.batch) - 1, 0), min(len(samples.batch), FIT_GRAPHS))
             some = samples.batch.take(rows.astype(np.int64))
-            nodes, edges = labels._columns[:2]
             n_numbers = some.node_attr.shape[1] + some.edge_attr.shape[1]
-            from_degrees = nodes.is_empty and edges.is_empty and n_numbers > 0
-            share, self._weight = DEGREES_ONLY if from_degrees else USUAL
+            from_degrees = all(own.is_empty for own in labels._columns[:2]) and n_numbers > 0
+            share, self._weight = DEGREES_ONLY if from_degrees else (0, OPEN_WEIGHT) if is_open else USUAL
             n_labels = 0 if is_open else round(share * count)
             n_axes = OPEN_AXES if is_open else count - n_labels
-            self._weight = OPEN_WEIGHT if is_open and not from_degrees else self._weight
             sketch = labels._sketch(some).toarray() if n_labels else np.zeros((1, 1))
             self._axes = [
                 Axes.fitted(sketch, n_labels, self._weight, whiten=False),
@@ -267,13 +257,8 @@ class JointFeatures(GraphTransformer):
         self._embedder = self._joint
 
     def _fitted_state(self) -> dict[str, Any]:
-        axes = [axes.to_text() for axes in self._axes]
-        return {
-            **super()._fitted_state(),
-            "columns": self._parts[0]._fitted_state()["columns"],
-            "axes": axes,
-            "weight": self._weight,
-        }
+        axes, columns = [axes.to_text() for axes in self._axes], self._parts[0]._columns
+        return {**super()._fitted_state(), "columns": columns, "axes": axes, "weight": self._weight}
 
     def _joint(self, batch: GraphBatch) -> FloatArray:
         labels, grnf = self._parts

@@ -82,14 +82,14 @@ logger = logging.getLogger(__name__)
 Settings: TypeAlias = dict[str, float]
 
 
-class KernelInput(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class KernelInput:
     """Samples of a kernel model: vectors, and sets of WL labels if there are any."""
 
     vectors: FloatArray
     sets: LabelSets | None = None
 
-    def take(self, rows: IntArray) -> KernelInput:
-        """Return some of the samples."""
+    def __getitem__(self, rows: IntArray) -> KernelInput:
         return KernelInput(self.vectors[rows], None if self.sets is None else self.sets.take(rows))
 
 
@@ -140,7 +140,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         kept = np.arange(n) if exact else self._subset(y, count)
         self.model_ = "exact" if exact else f"{len(kept):,} landmarks"
         logger.info("%s: %s of %d samples", type(self).__name__, self.model_, n)
-        self.distances_ = Distances(X if exact else X.take(kept), widths)
+        self.distances_ = Distances(X if exact else X[kept], widths)
         chosen = kept[self._subset(y.take(kept), FOR_SEARCH)]
         some = y.take(chosen)
         solve: Callable[[FloatArray, Targets, float], Any] = self._ridge
@@ -149,7 +149,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         small = self.distances_
         if len(chosen) < len(kept):
             small = small.restricted(np.searchsorted(kept, chosen))
-        search = Search(small(X.take(chosen)), some, self._splits(some), solve, self._mean_score)
+        search = Search(small(X[chosen]), some, self._splits(some), solve, self._mean_score)
         with config_context(assume_finite=True, skip_parameter_validation=True):  # all is checked
             best = self._chosen(search)
         self.kernel_ = best["wl_weight"], best["gamma"]
@@ -209,7 +209,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
     def _blocks(self, X: KernelInput) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield some rows at a time, and their kernel with the samples of the model."""
         for rows in np.array_split(np.arange(len(X.vectors)), max(1, -(-len(X.vectors) // ROWS_AT_ONCE))):
-            yield rows, kernel_matrix(*self.distances_(X.take(rows)), *self.kernel_)
+            yield rows, kernel_matrix(*self.distances_(X[rows]), *self.kernel_)
 
     def _nystroem(self, X: KernelInput, y: Targets, kept: IntArray, C: float) -> _Ridge:
         """Fit on all samples by their kernel with the landmarks."""
@@ -243,12 +243,11 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         if count >= n:
             return np.arange(n)
         rare = np.empty(0, np.int64)
-        if is_classifier(self):
-            for rows, values in y.known():
-                sizes = np.bincount(values)
-                share = 1 / (2 * len(sizes)) if self.scoring_ != "accuracy" else 0
-                few = np.flatnonzero(sizes < max(share * len(rows), 2))
-                rare = np.union1d(rare, rows[np.isin(values, few)])
+        for rows, values in y.known() if is_classifier(self) else ():
+            sizes = np.bincount(values)
+            share = 1 / (2 * len(sizes)) if self.scoring_ != "accuracy" else 0
+            few = np.flatnonzero(sizes < max(share * len(rows), 2))
+            rare = np.union1d(rare, rows[np.isin(values, few)])
         rare = random.permutation(rare)[: count // 2]
         others = np.setdiff1d(np.arange(n), rare)
         if is_classifier(self) and y.values.shape[1] == 1:
@@ -304,7 +303,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
     """
 
     def fit(self, X: KernelInput | FloatArray, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the settings, then fit on all samples.
+        """Choose the settings, then fit on all samples. Every target has at least two classes.
 
         y has shape (n,), or (n, n_targets) with NaN or None for missing entries. Weights have its shape, or
         are the same for all targets.
@@ -314,9 +313,6 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         codes, classes = np.zeros(y.shape, np.intp), []
         for target, (column, known) in enumerate(zip(y.T, weights.T > 0, strict=True)):
             found, codes[known, target] = np.unique(column[known], return_inverse=True)
-            if len(found) < 2:
-                where = f" in column {target}" if self._several else ""
-                raise invalid("y", f"have at least two classes{where}", f"only {found.tolist()}")
             classes.append(found)
         self.classes_ = classes if self._several else classes[0]
         self.widths_ = [1 if len(found) == 2 else len(found) for found in classes]

@@ -7,7 +7,7 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self, TypeAlias
 
@@ -97,34 +97,6 @@ SCHEMA = {
 """The schema of a saved transformer. The rules of its parameters check `params`."""
 UNUSABLE = (AttributeError, IndexError, KeyError, NumbaError, OverflowError, TypeError, ValueError)
 """What values of the right types that do not fit together raise."""
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class Policies:
-    """The parameters that all transformers have."""
-
-    handle_unknown: HandleUnknown = param("open", HANDLE_UNKNOWN)
-    handle_missing: HandleMissing = param("error", HANDLE_MISSING)
-    on_error: OnError = param("raise", NAN_ON_ERROR)
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class MapParameters(Policies):
-    """The parameters of a feature map."""
-
-    orders: Law = param((2 / 3, 1 / 3), *LAW_RULES)
-    stratified: bool = param(False, Bool())
-    hidden_channels: int = param(4, Int(1))
-    hidden_activation: str | Activation = param("relu", *ACTIVATION_RULES)
-    activation: str | Activation = param("tanh", *ACTIVATION_RULES)
-    basis: str = param("indicator", OneOf("indicator", "overlapping"))
-    adjacency_channel: bool = param(True, Bool())
-    normalize: bool = param(True, Bool())
-    center: bool = param(True, Bool())
-    dtype: str = param("float32", OneOf(*DTYPES))
-    random_state: Any = param(None, *SEED_RULES)
-    n_jobs: int | None = param(None, *THREADS)
-    max_memory: int | str = param("1GB", MemorySize())
 
 
 class Saved:
@@ -233,7 +205,8 @@ class GraphsToVectors(GraphEstimator):
         return with_index(self, self.embed(X))
 
 
-class GraphTransformer(Policies, Saved, GraphsToVectors):
+@dataclass(eq=False, repr=False, kw_only=True)
+class GraphTransformer(Saved, GraphsToVectors):
     """The base of transformers from graphs to vectors, which fix `_embedder` in their `_fit`.
 
     Examples
@@ -260,14 +233,14 @@ class GraphTransformer(Policies, Saved, GraphsToVectors):
     True
     """
 
-    encoder_: AttributeEncoder
-    errors_: list[tuple[int, str]]
-    node_width_: int
-    edge_width_: int
-    seed_: int
-    n_components_: int
-    _embedder: Callable[[GraphBatch], FloatArray]
-    _dtype: type[np.floating[Any]] = np.float32
+    handle_unknown: HandleUnknown = param("open", HANDLE_UNKNOWN)
+    handle_missing: HandleMissing = param("error", HANDLE_MISSING)
+    on_error: OnError = param("raise", NAN_ON_ERROR)
+
+    encoder_: AttributeEncoder = field(init=False)
+    n_components_: int = field(init=False)
+    _embedder: Any = field(init=False)
+    """A function from a `GraphBatch` to vectors."""
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: D102
         self._fit_samples(X, y)
@@ -382,7 +355,8 @@ class GraphTransformer(Policies, Saved, GraphsToVectors):
         """Fit on encoded graphs. Without graphs, use what `_fitted_state` returned."""
         self.encoder_, self.errors_ = encoder, [] if samples is None else samples.errors
         self.node_width_, self.edge_width_ = encoder.node_width, encoder.edge_width
-        self.seed_ = fitted["seed"]
+        self.seed_: int = fitted["seed"]
+        self._dtype: type[np.floating[Any]] = np.float32
         self._fit(self._settings(), fitted, samples, y)
 
     @abstractmethod
@@ -398,7 +372,7 @@ class GraphTransformer(Policies, Saved, GraphsToVectors):
 
     def _vectors(self, graphs: Any) -> FloatArray:
         batch = self._batch(graphs)  # first, since it checks that there is an embedder
-        return self._embedder(batch)
+        return self._embedder(batch)  # type: ignore[no-any-return]
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters, checked, with distributions as `ParameterLaw`."""
@@ -411,7 +385,8 @@ class GraphTransformer(Policies, Saved, GraphsToVectors):
         return settings
 
 
-class FeatureTransformer(MapParameters, GraphTransformer):
+@dataclass(eq=False, repr=False, kw_only=True)
+class FeatureTransformer(GraphTransformer):
     """The base of `GRNF` and `ReweightedGRNF`, which fix `_map`, the features, in their `fit`.
 
     Examples
@@ -427,9 +402,21 @@ class FeatureTransformer(MapParameters, GraphTransformer):
     >>> Z = grnf.transform(graphs) - grnf.null_vector()  # as with center=True
     """
 
-    proposal_law_: ParameterLaw
-    _map: FeatureMap
-    _embedder: Embedder
+    orders: Law = param((2 / 3, 1 / 3), *LAW_RULES)
+    stratified: bool = param(False, Bool())
+    hidden_channels: int = param(4, Int(1))
+    hidden_activation: str | Activation = param("relu", *ACTIVATION_RULES)
+    activation: str | Activation = param("tanh", *ACTIVATION_RULES)
+    basis: str = param("indicator", OneOf("indicator", "overlapping"))
+    adjacency_channel: bool = param(True, Bool())
+    normalize: bool = param(True, Bool())
+    center: bool = param(True, Bool())
+    dtype: str = param("float32", OneOf(*DTYPES))
+    random_state: Any = param(None, *SEED_RULES)
+    n_jobs: int | None = param(None, *THREADS)
+    max_memory: int | str = param("1GB", MemorySize())
+
+    _embedder: Embedder = field(init=False)
 
     def distance(self, g1: Any, g2: Any) -> DistanceEstimate:
         """Estimate d_P between two graphs of any kind, with error bars.

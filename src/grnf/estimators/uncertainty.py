@@ -168,10 +168,9 @@ def calibrations(
         counts = [len(np.unique(column[train][~missing(column[train])])) for column in columns]
         if min(counts) < (1 if classes[0] is None else 2):
             continue
-        inside, outside = (X.take(part) if isinstance(X, KernelInput) else X[part] for part in (train, test))
-        fitted = with_selected(estimator).fit(inside, y[train])
+        fitted = with_selected(estimator).fit(X[train], y[train])
         for own, target, column, known in zip(errors, targets, columns, classes, strict=True):
-            own[test] = _errors(one_target(fitted, target), outside, column[test], known)
+            own[test] = _errors(one_target(fitted, target), X[test], column[test], known)
     parts = zip(errors, columns, classes, strict=True)
     return [Calibration(own, column, known, near) for own, column, known in parts]
 
