@@ -174,34 +174,7 @@ class GraphsToVectors(GraphEstimator):
 
     embed: Callable[..., Collection]
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
-        """Fit, then embed the same graphs. `errors_` has the bad ones of a transformer.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-        y : ignored, except by `ReweightedGRNF`
-        **fit_params : ignored by transformers
-
-        Returns
-        -------
-        array, shape (n_graphs, n_columns)
-        """
-        return self.fit(X, y, **fit_params).transform(X)
-
     def transform(self, X: Any) -> FloatArray:
-        """Return the vectors of graphs, seen before or not.
-
-        Nothing is changed, so threads may share the object. `embed` returns a report with the vectors.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-
-        Returns
-        -------
-        array, shape (n_graphs, n_columns)
-        """
         return with_index(self, self.embed(X))
 
 

@@ -72,6 +72,37 @@ class GraphEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         raise NotImplementedError
 
+    def transform(self, X: Any) -> Any:
+        """Return the vectors of graphs, seen before or not, or lifted graphs.
+
+        Nothing is changed, so threads may share the object. Transformers and models have `embed` too, which
+        returns a report with the vectors. A lift adds its channels after those that the graphs have.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n_graphs, n_columns), or GraphBatch
+        """
+        raise NotImplementedError
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit, then transform the same graphs. `errors_` has the bad ones of a transformer.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        y : ignored, except by models and `ReweightedGRNF`
+        **fit_params : ignored, except by models
+
+        Returns
+        -------
+        array, shape (n_graphs, n_columns), or GraphBatch
+        """
+        return self.fit(X, y, **fit_params).transform(X)
+
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
         """Return names for the columns of `transform`: the name of the class or the view, and a number.
 
@@ -125,33 +156,11 @@ class Lift(GraphEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg
         self._fit_encode(X)
         return self
 
-    def transform(self, X: Any) -> GraphBatch:
-        """Return the graphs with the channels of this lift after their own.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-
-        Returns
-        -------
-        GraphBatch
-        """
+    def transform(self, X: Any) -> GraphBatch:  # noqa: D102
         check_is_fitted(self)
         return self._lifted(encode(X, self.encoder_).batch)
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> GraphBatch:  # noqa: ARG002
-        """Fit, then lift the same graphs.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `GRNF.fit`
-        y : ignored
-        **fit_params : ignored
-
-        Returns
-        -------
-        GraphBatch
-        """
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> GraphBatch:  # noqa: ARG002, D102
         return self._lifted(self._fit_encode(X))
 
     def _column_counts(self) -> dict[str, int]:
