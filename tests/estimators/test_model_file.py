@@ -115,7 +115,7 @@ def test_several_targets(estimator, tmp_path):
     truth = np.outer(DENSITY[60:], [1, 10, -1])
     covered = (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
     assert (covered.mean(axis=0) > 0.6).all()
-    assert [len(one.calibration_.scores) for one in loaded.single_targets()] == [60, 40, 30]
+    assert [len(one.calibration_[0].scores) for one in loaded.single_targets()] == [60, 40, 30]
     np.testing.assert_allclose(loaded.single_targets()[2].predict_interval(RAWS[60:], 0.8), intervals[:, 2])
     with pytest.raises(GraphError, match="several targets"):
         loaded.explain(RAWS[0])

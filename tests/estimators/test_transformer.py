@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from grnf import GRNF, Graph, GrnfWarning, ReweightedGRNF
+from grnf._utils.rules import rules_of
 from grnf.features.psi import psi
 from grnf.law import Gaussian, ParameterLaw, ScaleMixture, ShiftedPoisson, importance_weights
 from grnf.metric import distance, required_dimension
@@ -231,8 +232,8 @@ def test_numbers_of_numpy_are_numbers():
 
 @pytest.mark.parametrize("kind", [GRNF, ReweightedGRNF])
 def test_every_parameter_has_a_rule(kind):
-    assert set(kind._rules) == set(kind().get_params())
-    for name in kind._rules:
+    assert set(rules_of(kind)) == set(kind().get_params())
+    for name in rules_of(kind):
         with pytest.raises(ValueError, match=f"^{kind.__name__}: {name} must be .*, got <object"):
             kind(**{name: object()}).fit([cycle(3), cycle(4)], [0, 1])
 

@@ -12,6 +12,7 @@ import operator
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import Field, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +31,8 @@ __all__ = [
     "checked",
     "checked_parameters",
     "memory_size",
+    "param",
+    "rules_of",
 ]
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -158,8 +161,23 @@ def memory_size(value: Any) -> int:
     return int(checked(value, "max_memory", MemorySize()))
 
 
-def checked_parameters(estimator: Any, table: Table) -> dict[str, Any]:
-    """Return the parameters of an estimator in Python's own types, each checked by its rule."""
+def param(default: Any, *rules: Rule | str) -> Any:
+    """Return a field of a dataclass: a parameter with its default and its rules."""
+    return field(default=default, metadata={"rules": rules})
+
+
+def rules_of(kind: type) -> Table:
+    """Return the rules of the parameters of a dataclass."""
+    fields: Mapping[str, Field[Any]] = getattr(kind, "__dataclass_fields__", {})
+    return {name: own.metadata["rules"] for name, own in fields.items() if "rules" in own.metadata}
+
+
+def checked_parameters(estimator: Any, table: Table | None = None) -> dict[str, Any]:
+    """Return the parameters of an estimator in Python's own types, each checked by its rule.
+
+    By default the rules are those of its fields.
+    """
+    table = rules_of(type(estimator)) if table is None else table
     owner, given = type(estimator).__name__, estimator.get_params(deep=False)
     return {name: checked(given[name], name, *rules, owner=owner) for name, rules in table.items()}
 

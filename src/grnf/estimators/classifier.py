@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -42,21 +42,23 @@ from grnf.estimators.explain import Explanation, explanation
 from grnf.estimators.histograms import LabelSets
 from grnf.estimators.kernel_model import (
     KERNEL_MEMORY,
+    PREDICTING,
     KernelClassifier,
     KernelInput,
     KernelRegressor,
     Predictions,
     compacted,
     missing,
+    of_target,
 )
 from grnf.estimators.model_file import CLASSES, MODELS, load_models, save_models
 from grnf.estimators.transformer import GRNF, GraphsToVectors
 from grnf.estimators.uncertainty import (
     Calibration,
     Neighborhood,
-    OneTarget,
+    calibrations,
     decision_values,
-    held_out_models,
+    one_target,
     with_selected,
 )
 from grnf.estimators.views import FeatureViews, lifted_views, model_views
@@ -73,8 +75,6 @@ FEATURES, FEATURES_OF_LIFTS = 512, 1024
 
 KERNEL, NAMES = ("auto", "svm"), ("auto", "svm", "linear", "network", "forest", "boosted")
 """Names of estimators: those of the kernel model, and all."""
-PREDICTING = ("predict", "predict_proba", "decision_function")
-"""Methods that scorers may call."""
 WITHOUT_DECISIONS = ("network", "forest")
 """Those without `decision_function`."""
 TREES = 300
@@ -108,12 +108,12 @@ class GraphFeatures:
 
     encoder: AttributeEncoder
     samples: Collection
+    """The graphs, with batch and vectors."""
     seed: int
     views: FeatureViews
     widths: dict[str, int]
     names: list[str]
     exact: bool
-    vectors: FloatArray
     sets: LabelSets | None = None
     """The WL labels, if they are kept for several models."""
     whole: tuple[GraphFeatures, IntArray] | None = None
@@ -123,8 +123,8 @@ class GraphFeatures:
     def inputs(self) -> Any:
         """The input of the estimator: vectors, with the sets of labels if it compares those."""
         if self.sets is not None:
-            return KernelInput(self.vectors, self.sets)
-        return kernel_input(self.views, self.vectors, self.samples.batch, self.exact)
+            return KernelInput(self.samples.vectors, self.sets)
+        return kernel_input(self.views, self.samples, self.exact)
 
     @cached_property
     def neighborhood(self) -> Neighborhood:
@@ -134,22 +134,19 @@ class GraphFeatures:
         whole, rows = self.whole
         return whole.neighborhood.restricted(rows)
 
-    def shared(self) -> GraphFeatures:
-        """Return the features with all that several models need."""
-        inputs = self.inputs
-        return replace(self, sets=inputs.sets if self.exact else None)
-
     def take(self, rows: IntArray) -> GraphFeatures:
         """Return some of the graphs, numbered from 0."""
-        ids, batch = [self.samples.ids[row] for row in rows], self.samples.batch.take(rows)
-        samples = Collection(len(rows), np.arange(len(rows)), batch=batch, names=ids)
+        some, n = self.samples.take(rows), len(rows)
+        samples = replace(some, n_rows=n, rows=np.arange(n), names=some.ids)
         sets = None if self.sets is None else self.sets.take(rows)
-        return replace(self, samples=samples, vectors=self.vectors[rows], sets=sets, whole=(self, rows))
+        return replace(self, samples=samples, sets=sets, whole=(self, rows))
 
 
-def kernel_input(views: FeatureViews, vectors: FloatArray, batch: GraphBatch, exact: bool) -> Any:
+def kernel_input(views: FeatureViews, samples: Collection, exact: bool) -> Any:
     """Return the input of an estimator."""
-    return KernelInput(vectors, views.views_["labels"].sets(batch)) if exact else vectors
+    return (
+        KernelInput(samples.vectors, views.views_["labels"].sets(samples.batch)) if exact else samples.vectors
+    )
 
 
 @dataclass(eq=False, repr=False)
@@ -258,7 +255,7 @@ class GraphModel(GraphsToVectors):
             self.__dict__.pop(name, None)  # of an earlier fit
         self.encoder_, self.errors_, self.seed_ = encoder, samples.errors, features.seed
         self.views_, self._widths, self._names = features.views, features.widths, features.names
-        self._exact, self._dtype = features.exact, features.vectors.dtype
+        self._exact, self._dtype = features.exact, features.samples.vectors.dtype
         self._training = features, labels
         embedded = time.perf_counter()
         with blas_threads(n_workers(self.n_jobs)):
@@ -278,10 +275,8 @@ class GraphModel(GraphsToVectors):
             )
         if self._classify:
             self.classes_ = self.estimator_.classes_
-        for name in CHOICE:
-            if hasattr(self.estimator_, "best_params_"):
-                setattr(self, name, getattr(self.estimator_, name))
-        self.__dict__.setdefault("cv_results_", {})
+        chosen = CHOICE if hasattr(self.estimator_, "best_params_") else ()
+        self.__dict__.update({"cv_results_": {}, **{name: getattr(self.estimator_, name) for name in chosen}})
         self.seconds_ = {"embed": embedded - start, "train": time.perf_counter() - embedded}
         return self
 
@@ -311,7 +306,8 @@ class GraphModel(GraphsToVectors):
         All must be usable. `fit`, `predict`, ... take them, or a part of them, instead of graphs.
         """
         encoder, samples = self._encoded(X)
-        return self._features(samples, encoder).shared()
+        features = self._features(samples, encoder)
+        return replace(features, sets=features.inputs.sets if features.exact else None)
 
     def _features(self, samples: Collection, encoder: AttributeEncoder) -> GraphFeatures:
         """Fit the views, and compute the features of the same graphs."""
@@ -330,7 +326,7 @@ class GraphModel(GraphsToVectors):
         names = [name for name in views.views if not (exact and name == "labels")]
         fit_views = check_memory(self.memory).cache(_fitted_views)
         views, widths, vectors = fit_views(views, samples.batch, names)
-        return GraphFeatures(encoder, samples, seed, views, widths, names, exact, vectors)
+        return GraphFeatures(encoder, replace(samples, vectors=vectors), seed, views, widths, names, exact)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each graph, or the estimate for it, with one column per target if several.
@@ -343,8 +339,7 @@ class GraphModel(GraphsToVectors):
         -------
         array, shape (n_graphs,) or (n_graphs, n_targets)
         """
-        values: npt.NDArray[Any] = self._predictions(X, "predict")
-        return values
+        return self._predictions(X, "predict")  # type: ignore[no-any-return]
 
     def embed(self, X: Any, *, on_error: OnError | None = None) -> Collection:
         """Return the vectors of all views side by side, and which graphs cannot be used, and why.
@@ -385,8 +380,7 @@ class GraphModel(GraphsToVectors):
         array, shape (n_graphs,)
         """
         near, _ = self._calibrated()
-        values: FloatArray = self._for_good(X, lambda _, batch: near.pvalues(near.around(batch)[0]))
-        return values
+        return self._for_good(X, lambda _, batch: near.pvalues(near.around(batch)[0]))  # type: ignore[no-any-return]
 
     def single_targets(self) -> list[Self]:
         """Return a model for each target, all with the same features.
@@ -396,15 +390,12 @@ class GraphModel(GraphsToVectors):
         list of models
             Copies that predict a single target, or the model itself if it has one.
         """
-        if not isinstance(self._calibrated()[1], list):
-            return [self]
-        models = []
-        for estimator, calibration in self._answers():
-            model = copy(self)
-            model.estimator_, model.calibration_ = estimator, calibration
-            if hasattr(estimator, "classes_"):
+        answers = self._answers()
+        models = [copy(self) if len(answers) > 1 else self for _ in answers]
+        for model, (estimator, calibration) in zip(models, answers, strict=True):
+            model.estimator_, model.calibration_ = estimator, [calibration]
+            if self._classify:
                 model.classes_ = estimator.classes_
-            models.append(model)
         return models
 
     def explain(
@@ -435,59 +426,38 @@ class GraphModel(GraphsToVectors):
         check_is_fitted(self)
         n_orders, seed = checked(n_orders, "n_orders", Int(1)), draw_seed(random_state)
         raw = next(iter(iter_raw([graph])))
-        classes = getattr(self, "classes_", None)
-        encoder = self.encoder_
-
-        def inputs(graphs: list[Any]) -> Any:
-            return self._inputs(encode(graphs, encoder).batch)
-
-        prediction = self.estimator_.predict(inputs([raw]))
+        model = copy(self)
+        model.on_error = "raise"
+        prediction = model.predict([raw])
         if prediction.ndim == 2:
             raise GraphError(
                 "a model of several targets has no single prediction to explain",
                 cure="Explain the predictions of single_targets()",
             )
-        if classes is None:
-            return explanation(lambda g: self.estimator_.predict(inputs(g)), raw, None, n_orders, seed)
+        if not self._classify:
+            return explanation(model.predict, raw, None, n_orders, seed)
+        classes = self.classes_.tolist()
         label = prediction[0] if label is None else label
         if label not in classes:
-            raise invalid("label", f"be one of {classes.tolist()}", repr(label))
-        column = classes.tolist().index(label)
-        return explanation(
-            lambda g: self.estimator_.predict_proba(inputs(g))[:, column], raw, label, n_orders, seed
-        )
+            raise invalid("label", f"be one of {classes}", repr(label))
+        column = classes.index(label)
+        return explanation(lambda g: model.predict_proba(g)[:, column], raw, label, n_orders, seed)
 
-    def _calibrated(self) -> tuple[Neighborhood, Any]:
-        """Return the training graphs as vectors, and the calibration. The first call computes them.
-
-        Several targets have a list of calibrations.
-        """
+    def _calibrated(self) -> tuple[Neighborhood, list[Calibration]]:
+        """Return the training graphs as vectors, and calibrations. The first call computes them."""
         if not hasattr(self, "calibration_"):
             features, y = self._training
-            near = features.neighborhood
-            held_out = held_out_models(self.estimator_, features.inputs, y, self.seed_)
-            classes = getattr(self.estimator_, "classes_", None)
-            if y.ndim == 1:
-                self.calibration_: Any = Calibration(held_out, y, classes, near)
-            else:
-                self.calibration_ = [
-                    Calibration(
-                        [part._replace(estimator=OneTarget(part.estimator, target)) for part in held_out],
-                        column,
-                        None if classes is None else classes[target],
-                        near,
-                    )
-                    for target, column in enumerate(y.T)
-                ]
-            self.neighborhood_ = near
+            self.neighborhood_ = features.neighborhood
+            self.calibration_ = calibrations(
+                self.estimator_, features.inputs, y, self.neighborhood_, self.seed_
+            )
         return self.neighborhood_, self.calibration_
 
     def _answers(self) -> list[tuple[Any, Calibration]]:
         """Return the estimator and the calibration of each target."""
-        calibration = self._calibrated()[1]
-        if not isinstance(calibration, list):
-            return [(self.estimator_, calibration)]
-        return [(OneTarget(self.estimator_, target), own) for target, own in enumerate(calibration)]
+        found = self._calibrated()[1]
+        several = len(found) > 1
+        return [(one_target(self.estimator_, n if several else None), own) for n, own in enumerate(found)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `load` reads: a zip of JSON and arrays, without pickle.
@@ -531,23 +501,17 @@ class GraphModel(GraphsToVectors):
 
         return samples.embed(vectors, width, self._dtype)
 
-    def _inputs(self, batch: GraphBatch) -> Any:
-        """Return the input of the estimator for good graphs."""
-        vectors = np.hstack(list(self.views_.transform_views(batch, self._names).values()))
-        return kernel_input(self.views_, vectors, batch, self._exact)
-
-    def _usable(
-        self, X: Any, on_error: OnError
-    ) -> tuple[Any, GraphBatch, IntArray, list[tuple[int, str]], int]:
-        """Return inputs of the estimator and batch of the good graphs, their rows, errors, and all rows."""
+    def _usable(self, X: Any, on_error: OnError) -> Collection:
+        """Return the graphs that can be used, with batch and vectors."""
         samples = encode(X, self.encoder_, on_error)
-        embedding = self._embedded(samples, self._names)
-        good = np.isfinite(embedding.vectors).all(axis=1)
-        rows, batch = embedding.rows[good], samples.batch
-        if len(batch) > len(rows):  # some failed in the views only
-            batch = batch.take(np.flatnonzero(np.isin(samples.rows, rows)))
-        inputs = kernel_input(self.views_, embedding.vectors[good], batch, self._exact) if len(rows) else None
-        return inputs, batch, rows, embedding.errors, samples.n_rows
+        found = self._embedded(samples, self._names)
+        found = found.take(np.flatnonzero(np.isfinite(found.vectors).all(axis=1)))
+        kept = np.isin(samples.rows, found.rows)  # others failed in the views
+        return replace(found, batch=samples.batch if kept.all() else samples.batch.take(np.flatnonzero(kept)))
+
+    def _inputs(self, samples: Collection) -> Any:
+        """Return the input of the estimator for usable graphs."""
+        return kernel_input(self.views_, samples, self._exact)
 
     def _predictions(self, X: Any, method: str) -> Any:
         """Call the estimator for the good graphs, and return NaN (None for names) for bad ones."""
@@ -558,16 +522,17 @@ class GraphModel(GraphsToVectors):
         check_is_fitted(self)
         if isinstance(X, GraphFeatures):
             return function(X.inputs, X.samples.batch)
-        inputs, batch, rows, errors, n_rows = self._usable(X, self.on_error)
-        if not len(rows):
-            raise GraphError(f"none of the {n_rows} graphs can be used. Row 0: {errors[0][1]}")
+        samples = self._usable(X, self.on_error)
+        if not len(samples):
+            raise GraphError(
+                f"none of the {samples.n_rows} graphs can be used. Row 0: {samples.errors[0][1]}"
+            )
         with blas_threads(n_workers(self.n_jobs)):
-            values = function(inputs, batch)
-        good = np.isin(np.arange(n_rows), rows)
-        parts = [
-            _with_gaps(np.asarray(part), good) for part in (values if isinstance(values, list) else [values])
-        ]
-        return parts if isinstance(values, list) else parts[0]
+            values = function(self._inputs(samples), samples.batch)
+        good = np.isin(np.arange(samples.n_rows), samples.rows)
+        if isinstance(values, list):
+            return [_with_gaps(np.asarray(part), good) for part in values]
+        return _with_gaps(np.asarray(values), good)
 
     def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
         if y is None:
@@ -577,6 +542,11 @@ class GraphModel(GraphsToVectors):
         if labels.ndim not in (1, 2) or len(labels) != count or not labels.size:
             requirement = f"have one label per graph and target, shape ({count},) or ({count}, n_targets)"
             raise invalid("y", requirement, f"shape {labels.shape}")
+        if self._classify:
+            return labels
+        labels = labels.astype(np.float64)
+        if np.isinf(labels).any():
+            raise invalid("y", "be finite numbers, or NaN if missing", "an infinite one")
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -596,21 +566,12 @@ class GraphModel(GraphsToVectors):
         """
         y = self._checked_labels(y, len(y))
         made = cache(lambda method: getattr(self, method)(X))
-
-        def of_target(method: str, target: int) -> Any:
-            values = made(method)
-            if y.ndim == 1:
-                return values
-            return values[target] if isinstance(values, list) else values[:, target]
-
         scores = []
-        for target, column in enumerate(y.T if y.ndim == 2 else [y]):
-            methods = {name: partial(of_target, name, target) for name in PREDICTING if hasattr(self, name)}
-            classes = getattr(self, "classes_", None)
-            predictions = Predictions(
-                self, classes[target] if isinstance(classes, list) else classes, methods
-            )
-            rows = np.flatnonzero(~missing(column) & ~missing(methods["predict"]()))
+        for number, column in enumerate(y.T if y.ndim == 2 else [y]):
+            target = number if y.ndim == 2 else None
+            classes = of_target(self.classes_, target) if self._classify else None
+            predictions = Predictions(self, classes, made, target)
+            rows = np.flatnonzero(~missing(column) & ~missing(of_target(made("predict"), target)))
             weights = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[rows]}
             if len(rows):
                 scores.append(predictions.score(self._scoring, rows, compacted(column[rows]), **weights))
@@ -718,8 +679,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     @property
     def _scoring(self) -> Any:
-        several = isinstance(self.classes_, list)
-        many = max(map(len, self.classes_)) > 2 if several else len(self.classes_) > 2
+        many = max(map(len, self.classes_ if isinstance(self.classes_, list) else [self.classes_])) > 2
         return "roc_auc_ovr" if many and self.scoring == "roc_auc" else self.scoring or "accuracy"
 
     @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
@@ -865,45 +825,35 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
 
     score = GraphModel.score
 
-    def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
-        labels = super()._checked_labels(y, count).astype(np.float64)
-        if np.isinf(labels).any():
-            raise invalid("y", "be finite numbers, or NaN if missing", "an infinite one")
-        return labels
-
 
 class _PerTarget:
-    """A clone of an estimator for each of several targets, fitted to the samples that have it."""
+    """An estimator for each of several targets, fitted to the samples that have it."""
 
     def __init__(self, estimators: list[Any]) -> None:
         self.estimators = estimators
-        if hasattr(estimators[0], "classes_"):
-            self.classes_ = [fitted.classes_ for fitted in estimators]
 
     def fixed(self) -> Self:
         """Return unfitted estimators with the selected settings."""
         return type(self)([with_selected(fitted) for fitted in self.estimators])
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit the estimators to the columns of y."""
-        for estimator, column in zip(self.estimators, y.T, strict=True):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the estimators to the columns of y. Weights may have columns too."""
+        for target, (estimator, column) in enumerate(zip(self.estimators, y.T, strict=True)):
             rows = np.flatnonzero(~missing(column))
-            estimator.fit(X[rows], compacted(column[rows]))
-        return type(self)(self.estimators)
+            weights = sample_weight if np.ndim(sample_weight) < 2 else sample_weight[:, target]
+            _fit(estimator, X[rows], compacted(column[rows]), None if weights is None else weights[rows])
+        if hasattr(self.estimators[0], "classes_"):
+            self.classes_ = [fitted.classes_ for fitted in self.estimators]
+        return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return a column for each target."""
         return np.column_stack([fitted.predict(X) for fitted in self.estimators])
 
-    @available_if(lambda self: hasattr(self.estimators[0], "predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> list[FloatArray]:
-        """Return an array of probabilities for each target."""
-        return [fitted.predict_proba(X) for fitted in self.estimators]
-
-    @available_if(lambda self: hasattr(self.estimators[0], "decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> list[FloatArray]:
-        """Return an array of decisions for each target."""
-        return [fitted.decision_function(X) for fitted in self.estimators]
+    def __getattr__(self, name: str) -> Any:
+        if name not in PREDICTING or not hasattr(self.estimators[0], name):
+            raise AttributeError(name)
+        return lambda X: [getattr(fitted, name)(X) for fitted in self.estimators]
 
 
 def _with_gaps(values: npt.NDArray[Any], good: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
@@ -960,70 +910,61 @@ def fitted_estimator(
     y: Any,
     *,
     classify: bool,
-    views: Sequence[int] | None = None,
-    C: Any = None,
-    gamma: Any = None,
     cv: Any = None,
     scoring: Any = None,
     random_state: Any = None,
     sample_weight: Any = None,
-    kernel_memory: float = KERNEL_MEMORY,
+    **kernel: Any,
 ) -> Any:
-    """Return an estimator, given by its name or as an object, fitted to vectors of views of some widths."""
+    """Return an estimator, given by its name or as an object, fitted to vectors.
+
+    `kernel` has further settings of the kernel model, such as the widths of the `views`.
+    """
     ranks = isinstance(scoring, str) and scoring.startswith(("roc_auc", "accuracy"))
     known = scoring is None or callable(scoring) or scoring in get_scorer_names()
     if not known or (ranks and not classify):
         requirement = "be the name of a scorer for this task, a callable or None"
         raise invalid("scoring", requirement, repr(scoring))
-    named = isinstance(estimator, str)
-    if y.ndim == 2 and not (named and estimator in KERNEL):
-        fitted = []
-        for target, column in enumerate(y.T):
-            rows = np.flatnonzero(~missing(column))
-            weights = sample_weight if np.ndim(sample_weight) < 2 else sample_weight[:, target]
-            fitted.append(
-                fitted_estimator(
-                    estimator,
-                    np.asarray(X)[rows],
-                    compacted(column[rows]),
-                    classify=classify,
-                    cv=cv,
-                    scoring=scoring,
-                    random_state=random_state,
-                    sample_weight=None if weights is None else weights[rows],
-                )
-            )
-        return _PerTarget(fitted)
-    if hasattr(estimator, "fit") and hasattr(estimator, "get_params"):
-        made = clone(estimator)
-    elif not isinstance(estimator, str) or estimator not in NAMES:
-        names = ", ".join(map(repr, NAMES))
-        raise invalid("estimator", f"be one of {names} or a scikit-learn estimator", repr(estimator))
-    elif estimator in KERNEL:
-        choice = {"C": C, "gamma": gamma, "cv": cv, "scoring": scoring, "random_state": random_state}
-        choice["kernel_memory"] = kernel_memory
-        made = (KernelClassifier if classify else KernelRegressor)(views, **choice)
-    elif estimator == "network":
-        made = _network(classify, y, random_state)
-    elif estimator == "forest" and classify:
-        made = RandomForestClassifier(TREES, random_state=random_state)
-    elif estimator == "forest":
-        made = RandomForestRegressor(TREES, max_features=1 / 3, random_state=random_state)
-    elif estimator == "boosted":
-        boosted = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
-        made = boosted(random_state=random_state)
-    else:
-        made = _linear(classify, y, cv, scoring, random_state)
+    settings = {"cv": cv, "scoring": scoring, "random_state": random_state}
+    if isinstance(estimator, str) and estimator in KERNEL:
+        made = (KernelClassifier if classify else KernelRegressor)(**settings, **kernel)
+        return _fit(made, X, y, sample_weight)
+    columns = [compacted(column[~missing(column)]) for column in (y[:, np.newaxis] if y.ndim == 1 else y).T]
+    fresh = [_unfitted(estimator, classify, column, **settings) for column in columns]
+    return _fit(fresh[0] if y.ndim == 1 else _PerTarget(fresh), X, y, sample_weight)
+
+
+def _fit(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Fit an estimator. In a pipeline, the last step takes the weights."""
+    name, steps = "sample_weight", model
+    if isinstance(model, GridSearchCV | TransformedTargetRegressor):
+        steps = model.estimator if isinstance(model, GridSearchCV) else model.regressor
+    if isinstance(steps, Pipeline):
+        name = f"{steps.steps[-1][0]}__{name}"
     with warnings.catch_warnings():  # a network may stop early
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return made.fit(X, y, **({} if sample_weight is None else {_weight_name(made): sample_weight}))
+        return model.fit(X, y, **({} if sample_weight is None else {name: sample_weight}))
 
 
-def _weight_name(model: Any) -> str:
-    """Return the argument of `fit` that takes the weights: in a pipeline, that of the last step."""
-    if isinstance(model, GridSearchCV | TransformedTargetRegressor):
-        model = model.estimator if isinstance(model, GridSearchCV) else model.regressor
-    return f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
+def _unfitted(
+    estimator: Any, classify: bool, y: npt.NDArray[Any], cv: Any, scoring: Any, random_state: Any
+) -> Any:
+    """Return an estimator for a target."""
+    if hasattr(estimator, "fit") and hasattr(estimator, "get_params"):
+        return clone(estimator)
+    if not isinstance(estimator, str) or estimator not in NAMES:
+        names = ", ".join(map(repr, NAMES))
+        raise invalid("estimator", f"be one of {names} or a scikit-learn estimator", repr(estimator))
+    if estimator == "network":
+        return _network(classify, y, random_state)
+    if estimator == "linear":
+        return _linear(classify, y, cv, scoring, random_state)
+    if estimator == "boosted":
+        boosted = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
+        return boosted(random_state=random_state)
+    if classify:
+        return RandomForestClassifier(TREES, random_state=random_state)
+    return RandomForestRegressor(TREES, max_features=1 / 3, random_state=random_state)
 
 
 def _linear(classify: bool, y: Any, cv: Any, scoring: Any, random_state: Any) -> Any:

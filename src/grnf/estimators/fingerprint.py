@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,9 +20,9 @@ from grnf._utils.arrays import principal_axes
 from grnf._utils.hashing import GOLDEN, mix
 from grnf._utils.jit import exact, inlined
 from grnf._utils.random import SEED_RULES
-from grnf._utils.rules import Bool, Int, OneOf, Table
-from grnf.estimators.histograms import LabelColumns, label_columns, label_pairs, wl_labels
-from grnf.estimators.transformer import GRNF, GraphTransformer, Settings
+from grnf._utils.rules import Bool, Int, OneOf, param
+from grnf.estimators.histograms import LabelColumns, label_columns, label_pairs, random_signs, wl_labels
+from grnf.estimators.transformer import GRNF, THREADS, GraphTransformer, Settings
 from grnf.graphs import GraphBatch
 from grnf.lifts.base import pieces
 from grnf.typing import BoolArray, FloatArray, IntArray, Keys
@@ -72,11 +72,7 @@ class WLFingerprint(GraphTransformer):
 
     Attributes
     ----------
-    encoder_ : grnf.io.AttributeEncoder
-        Which attributes of nodes and edges are used.
-    errors_ : list of (int, str)
-        Row and reason of each bad graph of `fit` or `fit_transform`.
-    n_components_ : int
+    encoder_, errors_, n_components_ : as in `GRNF`
 
     Examples
     --------
@@ -86,19 +82,11 @@ class WLFingerprint(GraphTransformer):
     0.78 0.15
     """
 
-    _rules: ClassVar[Table] = {
-        **GraphTransformer._rules,
-        "n_components": [Int(1)],
-        "depth": [Int(0)],
-        "fine_depth": [Int(0)],
-        "counts": [Bool()],
-    }
-
-    n_components: int = 512
+    n_components: int = param(512, Int(1))
     _: KW_ONLY
-    depth: int = 3
-    fine_depth: int = 0
-    counts: bool = True
+    depth: int = param(3, Int(0))
+    fine_depth: int = param(0, Int(0))
+    counts: bool = param(True, Bool())
 
     def _fit(self, settings: Settings, fitted: Settings, samples: Any, y: Any) -> None:  # noqa: ARG002
         if samples is None:
@@ -134,12 +122,10 @@ class WLFingerprint(GraphTransformer):
         """Return sparse rows of unit length on average: each pair adds a random sign to a random column."""
         keys, _ = self._keys(batch)
         size = 1 + len(keys) * batch.sizes
-        random = mix(keys).ravel()
-        columns = ((random >> np.uint64(1)) % np.uint64(self.n_components_)).astype(np.int64)
+        columns, signs = random_signs(mix(keys).ravel(), self.n_components_)
         rows = np.tile(np.repeat(np.arange(len(batch)), batch.sizes), len(keys))
-        signs = np.where(random & np.uint64(1), 1, -1) / np.sqrt(size)[rows]
-        shape = (len(batch), self.n_components_)
-        return sp.csr_array((signs.astype(np.float32), (rows, columns)), shape=shape)
+        values = (signs / np.sqrt(size)[rows]).astype(np.float32)
+        return sp.csr_array((values, (rows, columns)), shape=(len(batch), self.n_components_))
 
 
 @inlined
@@ -224,11 +210,7 @@ class JointFeatures(GraphTransformer):
 
     Attributes
     ----------
-    encoder_ : grnf.io.AttributeEncoder
-        Which attributes of nodes and edges are used.
-    errors_ : list of (int, str)
-        Row and reason of each bad graph of `fit` or `fit_transform`.
-    n_components_ : int
+    encoder_, errors_, n_components_ : as in `GRNF`
 
     Examples
     --------
@@ -241,17 +223,10 @@ class JointFeatures(GraphTransformer):
     ((5, 192), True)
     """
 
-    _rules: ClassVar[Table] = {
-        **GraphTransformer._rules,
-        "n_components": [Int(1), OneOf(None)],
-        "random_state": SEED_RULES,
-        "n_jobs": [Int(1), Int(high=-1), OneOf(None)],
-    }
-
-    n_components: int | None = 192
+    n_components: int | None = param(192, Int(1), OneOf(None))
     _: KW_ONLY
-    random_state: Any = None
-    n_jobs: int | None = None
+    random_state: Any = param(None, *SEED_RULES)
+    n_jobs: int | None = param(None, *THREADS)
 
     def _fit(self, settings: Settings, fitted: Settings, samples: Any, y: Any) -> None:  # noqa: ARG002
         count = settings["n_components"]
@@ -261,20 +236,18 @@ class JointFeatures(GraphTransformer):
         grnf = GRNF(FEATURES, random_state=fitted["seed"], n_jobs=settings["n_jobs"])
         self._parts = labels, grnf
         for part in self._parts:
-            part._fit_encoded(self.encoder_, {**fitted, "columns": fitted.get("columns")}, samples, None)
+            part._fit_encoded(self.encoder_, fitted, samples, None)
         if samples is None:
             self._axes = [Axes.from_text(text) for text in fitted["axes"]]
             self._weight = float(fitted["weight"])
         else:
             rows = np.linspace(0, max(len(samples.batch) - 1, 0), min(len(samples.batch), FIT_GRAPHS))
             some = samples.batch.take(rows.astype(np.int64))
-            nodes, edges = labels._columns[:2]
             n_numbers = some.node_attr.shape[1] + some.edge_attr.shape[1]
-            from_degrees = nodes.is_empty and edges.is_empty and n_numbers > 0
-            share, self._weight = DEGREES_ONLY if from_degrees else USUAL
+            from_degrees = all(own.is_empty for own in labels._columns[:2]) and n_numbers > 0
+            share, self._weight = DEGREES_ONLY if from_degrees else (0, OPEN_WEIGHT) if is_open else USUAL
             n_labels = 0 if is_open else round(share * count)
             n_axes = OPEN_AXES if is_open else count - n_labels
-            self._weight = OPEN_WEIGHT if is_open and not from_degrees else self._weight
             sketch = labels._sketch(some).toarray() if n_labels else np.zeros((1, 1))
             self._axes = [
                 Axes.fitted(sketch, n_labels, self._weight, whiten=False),
@@ -284,13 +257,8 @@ class JointFeatures(GraphTransformer):
         self._embedder = self._joint
 
     def _fitted_state(self) -> dict[str, Any]:
-        axes = [axes.to_text() for axes in self._axes]
-        return {
-            **super()._fitted_state(),
-            "columns": self._parts[0]._fitted_state()["columns"],
-            "axes": axes,
-            "weight": self._weight,
-        }
+        axes, columns = [axes.to_text() for axes in self._axes], self._parts[0]._columns
+        return {**super()._fitted_state(), "columns": columns, "axes": axes, "weight": self._weight}
 
     def _joint(self, batch: GraphBatch) -> FloatArray:
         labels, grnf = self._parts

@@ -133,10 +133,11 @@ class LabelSets(NamedTuple):
 
         Each key adds a random sign to a random column.
         """
-        rows = np.zeros((self.n_graphs, width), np.float32)
-        add_signs(self.graph, mix(self.keys ^ SKETCH_SEED), rows)
+        columns, signs = random_signs(mix(self.keys ^ SKETCH_SEED), width)
+        values = signs.astype(np.float32)
+        rows = sp.csr_array((values, (self.graph, columns)), shape=(self.n_graphs, width))
         size = np.bincount(self.graph, minlength=self.n_graphs)
-        return np.asarray(rows / np.sqrt(size)[:, np.newaxis], dtype=np.float32)
+        return np.asarray(rows.toarray() / np.sqrt(size)[:, np.newaxis], dtype=np.float32)
 
 
 class WLLabels(BaseEstimator):  # type: ignore[misc]
@@ -307,13 +308,10 @@ def _occurrences(ptr: IntArray, keys: Keys) -> Keys:
     return times
 
 
-@compiled
-def add_signs(graph: IntArray, random: Keys, out: FloatArray) -> None:
-    """Add the random sign of each key to its random column of the row of its graph."""
-    width = np.uint64(out.shape[1])
-    for i in range(len(random)):
-        column = (random[i] >> np.uint64(1)) % width
-        out[graph[i], column] += 1 if random[i] & np.uint64(1) else -1
+def random_signs(random: Keys, width: int) -> tuple[IntArray, IntArray]:
+    """Return a random column and a random sign, 1 or -1, from random numbers."""
+    columns = ((random >> np.uint64(1)) % np.uint64(width)).astype(np.int64)
+    return columns, np.where(random & np.uint64(1), 1, -1)
 
 
 def _owners(batch: GraphBatch) -> tuple[IntArray, IntArray]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
@@ -37,6 +37,7 @@ from sklearn.model_selection import (
 )
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from grnf._utils.arrays import offsets
@@ -55,6 +56,8 @@ GRIDS: dict[str, tuple[float, ...]] = {
 START = {"wl_weight": 0.5, "gamma": 0.3, "C": 10.0}
 """Where the search starts."""
 
+PREDICTING = ("predict", "predict_proba", "decision_function")
+"""Methods that scorers may call."""
 KERNEL_MEMORY = 2e9
 """Bytes that the whole kernel matrix may use, with what it takes to make it."""
 BYTES_PER_ENTRY = 10
@@ -79,14 +82,14 @@ logger = logging.getLogger(__name__)
 Settings: TypeAlias = dict[str, float]
 
 
-class KernelInput(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class KernelInput:
     """Samples of a kernel model: vectors, and sets of WL labels if there are any."""
 
     vectors: FloatArray
     sets: LabelSets | None = None
 
-    def take(self, rows: IntArray) -> KernelInput:
-        """Return some of the samples."""
+    def __getitem__(self, rows: IntArray) -> KernelInput:
         return KernelInput(self.vectors[rows], None if self.sets is None else self.sets.take(rows))
 
 
@@ -137,13 +140,16 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         kept = np.arange(n) if exact else self._subset(y, count)
         self.model_ = "exact" if exact else f"{len(kept):,} landmarks"
         logger.info("%s: %s of %d samples", type(self).__name__, self.model_, n)
-        self.distances_ = Distances(X if exact else X.take(kept), widths)
+        self.distances_ = Distances(X if exact else X[kept], widths)
         chosen = kept[self._subset(y.take(kept), FOR_SEARCH)]
-        some, solve = y.take(chosen), self._solver(exact)
+        some = y.take(chosen)
+        solve: Callable[[FloatArray, Targets, float], Any] = self._ridge
+        if exact and is_classifier(self) and len(self.widths_) == 1:
+            solve = partial(_SupportVectors, n_classes=max(2, self.widths_[0]))
         small = self.distances_
         if len(chosen) < len(kept):
             small = small.restricted(np.searchsorted(kept, chosen))
-        search = Search(small(X.take(chosen)), some, self._splits(some), solve, self._mean_score)
+        search = Search(small(X[chosen]), some, self._splits(some), solve, self._mean_score)
         with config_context(assume_finite=True, skip_parameter_validation=True):  # all is checked
             best = self._chosen(search)
         self.kernel_ = best["wl_weight"], best["gamma"]
@@ -160,9 +166,6 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         if not np.array_equal(self.support_, kept):  # support vectors are sorted by class
             self.distances_ = self.distances_.restricted(self.solution_.support)
         return held_out
-
-    def _solver(self, exact: bool) -> Callable[[FloatArray, Targets, float], Any]:  # noqa: ARG002
-        return self._ridge
 
     def _columns(self, y: Targets) -> tuple[FloatArray, IntArray]:
         """Return what ridge regression solves for, and the target of each column."""
@@ -193,7 +196,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         }
         if search.splits:
             for value in grids["wl_weight"]:
-                best = search.better(best, {**best, "wl_weight": value})
+                best = search.better(best, "wl_weight", value)
             for name in ("gamma", "C"):
                 best = search.climb(best, name, grids[name])
             names = [name for name in best if name != "wl_weight" or search.parts[0] is not None]
@@ -206,7 +209,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
     def _blocks(self, X: KernelInput) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield some rows at a time, and their kernel with the samples of the model."""
         for rows in np.array_split(np.arange(len(X.vectors)), max(1, -(-len(X.vectors) // ROWS_AT_ONCE))):
-            yield rows, kernel_matrix(*self.distances_(X.take(rows)), *self.kernel_)
+            yield rows, kernel_matrix(*self.distances_(X[rows]), *self.kernel_)
 
     def _nystroem(self, X: KernelInput, y: Targets, kept: IntArray, C: float) -> _Ridge:
         """Fit on all samples by their kernel with the landmarks."""
@@ -240,12 +243,11 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         if count >= n:
             return np.arange(n)
         rare = np.empty(0, np.int64)
-        if is_classifier(self):
-            for rows, values in y.known():
-                sizes = np.bincount(values)
-                share = 1 / (2 * len(sizes)) if self.scoring_ != "accuracy" else 0
-                few = np.flatnonzero(sizes < max(share * len(rows), 2))
-                rare = np.union1d(rare, rows[np.isin(values, few)])
+        for rows, values in y.known() if is_classifier(self) else ():
+            sizes = np.bincount(values)
+            share = 1 / (2 * len(sizes)) if self.scoring_ != "accuracy" else 0
+            few = np.flatnonzero(sizes < max(share * len(rows), 2))
+            rare = np.union1d(rare, rows[np.isin(values, few)])
         rare = random.permutation(rare)[: count // 2]
         others = np.setdiff1d(np.arange(n), rare)
         if is_classifier(self) and y.values.shape[1] == 1:
@@ -301,7 +303,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
     """
 
     def fit(self, X: KernelInput | FloatArray, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the settings, then fit on all samples.
+        """Choose the settings, then fit on all samples. Every target has at least two classes.
 
         y has shape (n,), or (n, n_targets) with NaN or None for missing entries. Weights have its shape, or
         are the same for all targets.
@@ -311,9 +313,6 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         codes, classes = np.zeros(y.shape, np.intp), []
         for target, (column, known) in enumerate(zip(y.T, weights.T > 0, strict=True)):
             found, codes[known, target] = np.unique(column[known], return_inverse=True)
-            if len(found) < 2:
-                where = f" in column {target}" if self._several else ""
-                raise invalid("y", f"have at least two classes{where}", f"only {found.tolist()}")
             classes.append(found)
         self.classes_ = classes if self._several else classes[0]
         self.widths_ = [1 if len(found) == 2 else len(found) for found in classes]
@@ -346,10 +345,9 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
     def predict(self, X: KernelInput | FloatArray) -> npt.NDArray[Any]:
         """Return the class of each sample, one column per target if there are several."""
         outputs = _split(self._output(X), self.widths_)
-        if not self._several:
-            return np.asarray(self.classes_[_votes(outputs[0])])
-        pairs = zip(self.classes_, outputs, strict=True)
-        return np.column_stack([classes[_votes(output)] for classes, output in pairs])
+        classes = self.classes_ if self._several else [self.classes_]
+        found = [own[_votes(output)] for own, output in zip(classes, outputs, strict=True)]
+        return np.column_stack(found) if self._several else np.asarray(found[0])
 
     def predict_proba(self, X: KernelInput | FloatArray) -> Any:
         """Return the probability of each class, as a list with an array per target if there are several."""
@@ -361,11 +359,6 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
                 output = values[:, 0] / 2 if values.shape[1] == 1 else values
             found.append(_softmax(output))
         return found if self._several else found[0]
-
-    def _solver(self, exact: bool) -> Callable[[FloatArray, Targets, float], Any]:
-        if not exact or len(self.widths_) > 1:
-            return self._ridge
-        return partial(_SupportVectors, n_classes=len(self.classes_))
 
     def _columns(self, y: Targets) -> tuple[FloatArray, IntArray]:
         """Return 1 or -1 for each class (the second of two), and the target of each column."""
@@ -380,13 +373,9 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
             return rank_score(output, y)
         if self.scoring_ == "accuracy":
             return float(np.mean(_votes(output) == y))
-        methods = {
-            "predict": lambda: _votes(output),
-            "predict_proba": lambda: _softmax(output),
-            "decision_function": lambda: output,
-        }
-        made = Predictions(self, np.arange(max(2, self.widths_[target])), methods)
-        return made.score(self.scoring_, np.arange(len(y)), y)
+        made: dict[str, Any] = {"predict": _votes, "predict_proba": _softmax, "decision_function": np.asarray}
+        found = Predictions(self, np.arange(max(2, self.widths_[target])), lambda name: made[name](output))
+        return found.score(self.scoring_, np.arange(len(y)), y)
 
 
 class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
@@ -416,26 +405,28 @@ class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
         if self.scoring is None:
             return -float(np.mean((output - y) ** 2))
         output, y = (values * self.y_scale_[target] + self.y_mean_[target] for values in (output, y))
-        return Predictions(self, None, {"predict": lambda: output}).score(self.scoring, np.arange(len(y)), y)
+        return Predictions(self, None, lambda _: output).score(self.scoring, np.arange(len(y)), y)
 
 
 class Predictions:
     """Predictions that exist, as an estimator for scorers. Its samples are numbers of rows.
 
-    `methods` has a function without arguments for each method that a scorer may call.
+    `values` returns those of a method that the model has, of which only one `target` is used.
     """
 
-    def __init__(self, model: Any, classes: Any, methods: Mapping[str, Callable[[], Any]]) -> None:
-        self.model, self.methods = model, methods
+    def __init__(
+        self, model: Any, classes: Any, values: Callable[[str], Any], target: int | None = None
+    ) -> None:
+        self.model, self.values, self.target = model, values, target
         if classes is not None:
             self.classes_ = classes
 
     def __getattr__(self, name: str) -> Any:
-        if name not in self.methods:
+        if name not in PREDICTING or not hasattr(self.model, name):
             raise AttributeError(name)
 
         def method(rows: Any) -> Any:
-            return compacted(self.methods[name]()[rows])
+            return compacted(of_target(self.values(name), self.target)[rows])
 
         method.__name__ = name  # scorers look at it
         return method
@@ -501,23 +492,22 @@ class Search:
             self.scores[key] = list(self._scores(*key))
         return float(np.mean(self.scores[key]))
 
-    def better(self, best: Settings, tried: Settings) -> Settings:
-        """Return the settings with the higher score. On a tie, those that were best before."""
+    def better(self, best: Settings, name: str, value: float) -> Settings:
+        """Return the settings with another value if the score is higher."""
+        tried = {**best, name: value}
         return tried if self.mean(tried) > self.mean(best) else best
 
     def climb(self, best: Settings, name: str, grid: list[float]) -> Settings:
         """Walk along a grid, up or else down, as long as the score improves."""
-        start = grid.index(best[name])
+        start, found = grid.index(best[name]), best
         for steps in (grid[start + 1 :], grid[:start][::-1]):
-            before = best
             for value in steps:
-                after = self.better(best, {**best, name: value})
-                if after is best:
+                before, found = found, self.better(found, name, value)
+                if found is before:
                     break
-                best = after
-            if best is not before:
+            if found is not best:
                 break
-        return best
+        return found
 
     def _scores(self, wl_weight: float, gamma: float, C: float) -> Iterator[float]:
         if self._kernel[0] != (wl_weight, gamma):
@@ -576,16 +566,11 @@ class _SupportVectors:
 
     def _one_against_one(self, K: FloatArray) -> FloatArray:
         """Return the votes of all pairs of classes, and between equal votes the sums of decisions."""
-        count, first = len(self.present), self.first
-        parts = [K[:, a:b] @ self.coefficients[a:b] for a, b in pairwise(first)]
-        votes, sums = np.zeros((2, len(K), count))
-        for (i, j), shift in zip(combinations(range(count), 2), self.intercept, strict=True):
-            decision = parts[i][:, j - 1] + parts[j][:, i] + shift  # positive for class i
-            votes[:, i] += decision >= 0
-            votes[:, j] += decision < 0
-            sums[:, i] += decision
-            sums[:, j] -= decision
-        return np.asarray(votes + sums / (3 * (np.abs(sums) + 1)))
+        parts = [K[:, a:b] @ self.coefficients[a:b] for a, b in pairwise(self.first)]
+        pairs = zip(combinations(range(len(self.present)), 2), self.intercept, strict=True)
+        decisions = np.column_stack([parts[i][:, j - 1] + parts[j][:, i] + shift for (i, j), shift in pairs])
+        votes = _ovr_decision_function(decisions < 0, -decisions, len(self.present))  # positive for class i
+        return np.asarray(votes)
 
 
 class _Ridge:
@@ -681,6 +666,13 @@ def missing(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     if y.dtype == object:
         return np.array([value is None or value != value for value in y.ravel()]).reshape(y.shape)
     return np.isnan(y) if y.dtype.kind == "f" else np.zeros(y.shape, dtype=bool)
+
+
+def of_target(values: Any, target: int | None) -> Any:
+    """Return what belongs to one of several targets: an entry of a list, or a column. None: all."""
+    if target is None:
+        return values
+    return values[target] if isinstance(values, list) else values[:, target]
 
 
 def compacted(y: npt.NDArray[Any]) -> npt.NDArray[Any]:

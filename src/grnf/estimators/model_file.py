@@ -16,6 +16,7 @@ import os
 import zipfile
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from grnf._utils.files import atomic_write, write_array
 from grnf._utils.rules import Instance, Int, OneOf, checked
 from grnf._utils.saved import BOOL, DAMAGE, OBJECT, TEXT, damaged, parse_json, validate
 from grnf._version import __version__
-from grnf.collection import NAN_ON_ERROR
+from grnf.collection import NAN_ON_ERROR, Collection
 from grnf.errors import GraphError, invalid
 from grnf.estimators.fingerprint import Axes, JointFeatures
 from grnf.estimators.histograms import SetsKernel
@@ -69,16 +70,14 @@ class ForestArrays:
 
     def check(self) -> None:
         """Refuse arrays of a file that do not fit together. Every step of a tree must lead further."""
-        count = len(self.left)
+        count, inner = len(self.left), self.left >= 0
         sizes = {len(values) for values in (self.right, self.feature, self.threshold, self.values)}
         kinds = {array.dtype.kind for array in (self.first, self.left, self.right, self.feature)}
-        if sizes != {count} or kinds != {"i"} or self.values.ndim != 2 or self.first.ndim != 1:
+        good = sizes == {count} and kinds == {"i"} and self.values.ndim == 2 and self.first.ndim == 1
+        nodes = np.diff(self.first)
+        if not good or self.first[0] != 0 or self.first[-1] != count or (nodes < 1).any():
             raise ValueError("the trees do not fit together")
-        if self.first[0] != 0 or self.first[-1] != count or (np.diff(self.first) < 1).any():
-            raise ValueError("the trees do not fit together")
-        place = np.arange(count) - np.repeat(self.first[:-1], np.diff(self.first))
-        size = np.repeat(np.diff(self.first), np.diff(self.first))
-        inner = self.left >= 0
+        place, size = np.arange(count) - np.repeat(self.first[:-1], nodes), np.repeat(nodes, nodes)
         for child in (self.left, self.right):
             if (inner & ((child <= place) | (child >= size))).any():
                 raise ValueError("a branch of a tree leads nowhere")
@@ -128,16 +127,7 @@ CLASSES: dict[str, Any] = {
 LABEL = Instance("text or a number", str, int, float)
 LEFT_OUT = ("cv_results_", "cv", "scoring", "scorer_", "_turned")
 """Attributes of estimators that predictions do not need."""
-PARAMS = (
-    "n_components",
-    "estimator",
-    "C",
-    "gamma",
-    "n_jobs",
-    "handle_unknown",
-    "handle_missing",
-    "on_error",
-)
+PARAMS = ("n_components", "estimator", "C", "gamma", "n_jobs", "handle_unknown", "handle_missing", "on_error")
 """Parameters of a model that are stored. Lifts and distributions are those of its views."""
 STATE = ("estimator_", "neighborhood_", "calibration_")
 PRIVATE = ("_widths", "_names", "_exact", "best_params_", "best_score_", "best_index_", "notes_")
@@ -150,19 +140,8 @@ SCHEMA = {
 }  # fmt: skip
 
 
-class Members:
-    """The arrays of a file. Equal ones, as of several models, are stored once."""
-
-    def __init__(self) -> None:
-        self.digests: dict[str, int] = {}
-        self.arrays: list[npt.NDArray[Any]] = []
-
-    def place(self, array: npt.NDArray[Any]) -> int:
-        """Add an array. Return its number."""
-        digest = hashlib.sha256(_npy(array)).hexdigest()
-        if digest not in self.digests:
-            self.arrays.append(array)
-        return self.digests.setdefault(digest, len(self.digests))
+Members = dict[str, npt.NDArray[Any]]
+"""The arrays of a file by their checksums. Equal ones, as of several models, are stored once."""
 
 
 def _npy(array: npt.NDArray[Any]) -> memoryview:
@@ -174,16 +153,16 @@ def _npy(array: npt.NDArray[Any]) -> memoryview:
 
 def save_models(models: Sequence[Any], path: str | os.PathLike[str]) -> None:
     """Write fitted models to one file, all or nothing."""
-    arrays = Members()
+    arrays: Members = {}
     content = {
         "format": FORMAT,
         "version": VERSION,
         "grnf": __version__,
         "models": [_model_state(model, arrays) for model in models],
-        "arrays": list(arrays.digests),
+        "arrays": list(arrays),
     }
     with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for number, array in enumerate(arrays.arrays):
+        for number, array in enumerate(arrays.values()):
             archive.writestr(_member(f"{number}.npy"), _npy(array))
         archive.writestr(_member(HEAD), json.dumps(content))
 
@@ -196,7 +175,7 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def _model_state(model: Any, arrays: Members) -> dict[str, Any]:
-    model._calibrated()
+    several = model._calibrated()[1]
     params = model.get_params(deep=False)
     if not isinstance(model.estimator, str):
         params["estimator"] = "auto"
@@ -208,14 +187,18 @@ def _model_state(model: Any, arrays: Members) -> dict[str, Any]:
         "params": {name: _plain(params[name], arrays) for name in PARAMS},
         "seed": model.seed_,
         "views": views.to_json(),
-        "default": model.lifts == "auto" if isinstance(model.lifts, str) else False,
+        "default": isinstance(model.lifts, str) and model.lifts == "auto",
         "own": {name: _plain(value, arrays) for name, value in own.items()},
-        "state": {name: _plain(getattr(model, name), arrays) for name in STATE},
+        "state": {
+            "estimator_": _plain(model.estimator_, arrays),
+            "neighborhood_": _plain(model.neighborhood_, arrays),
+            "calibration_": _plain(several if len(several) > 1 else several[0], arrays),
+        },
     }
 
 
 def _plain(value: Any, arrays: Members) -> Any:
-    """Return a value as JSON. Arrays are added to a list."""
+    """Return a value as JSON. Its arrays are added to those of the file."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -224,7 +207,9 @@ def _plain(value: Any, arrays: Members) -> Any:
         if value.dtype.kind in "UO":  # classes next to missing entries are objects
             names = [_plain(name, arrays) for name in value.tolist()]
             return {"names": names, "mixed": value.dtype == object}
-        return {"array": arrays.place(value)}
+        digest = hashlib.sha256(_npy(value)).hexdigest()
+        arrays.setdefault(digest, value)
+        return {"array": list(arrays).index(digest)}
     if isinstance(value, sp.csr_array):
         parts = {name: _plain(getattr(value, name), arrays) for name in ("indptr", "indices")}
         return {"ones": parts, "width": value.shape[1]}
@@ -357,11 +342,9 @@ def _ones(indptr: Any, indices: Any, width: Any) -> sp.csr_array:
 
 
 def _check_sets(kernel: Any) -> None:
-    shapes = {(len(kernel.sizes), len(kernel.vocabulary))}
-    vocabulary = kernel.vocabulary
-    if {columns.shape for columns in kernel.columns} != shapes or vocabulary.dtype != np.uint64:
-        raise ValueError("the sets of labels do not fit together")
-    if (vocabulary[1:] <= vocabulary[:-1]).any() or kernel.sizes.shape[1:] != (len(kernel.columns),):
+    vocabulary, sizes, columns = kernel.vocabulary, kernel.sizes, kernel.columns
+    good = {own.shape for own in columns} == {(len(sizes), len(vocabulary))} and vocabulary.dtype == np.uint64
+    if not good or (vocabulary[1:] <= vocabulary[:-1]).any() or sizes.shape[1:] != (len(columns),):
         raise ValueError("the sets of labels do not fit together")
 
 
@@ -372,6 +355,8 @@ def _model(state: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> Any:
     model: Any = MODELS[state["class"]](**params, random_state=state["seed"])
     own = _restored({"dict": state["own"]}, arrays)
     parts = {name: _restored(state["state"][name], arrays) for name in STATE}
+    if not isinstance(parts["calibration_"], list):
+        parts["calibration_"] = [parts["calibration_"]]
     model.__dict__.update({name: own[name] for name in PRIVATE if name in own} | parts)
     views = FeatureViews.from_json(state["views"])
     model.views_, model.encoder_, model.seed_, model.errors_ = views, views.encoder_, state["seed"], []
@@ -395,9 +380,9 @@ def _check(model: Any) -> None:
     batch = bare_batch(model.encoder_)
     for name in model._names:
         Int(0, 2**40).take(model._widths[name])
-    inputs = model._inputs(batch)
+    samples = Collection(1, np.arange(1), batch=batch)
+    inputs = model._inputs(replace(model._embedded(samples, model._names), batch=batch))
     near, calibrations = model.neighborhood_, model.calibration_
-    calibrations = calibrations if isinstance(calibrations, list) else [calibrations]
     kinds = {type(near), *map(type, calibrations)}
     if kinds != {Neighborhood, Calibration}:
         raise ValueError("the calibration is missing")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from grnf._utils.rules import Int, OneOf, Real, Table, checked
+from grnf._utils.rules import Int, OneOf, Real, checked, param
 from grnf._utils.running import no_progress, progress
 from grnf.collection import Collection
 from grnf.engine import Schedule
@@ -104,19 +104,11 @@ class ReweightedGRNF(FeatureTransformer):
     ((60, 16), 1.0)
     """
 
-    _rules: ClassVar[Table] = {
-        **FeatureTransformer._rules,
-        "n_components": [Int(1)],
-        "n_candidates": [Int(1)],
-        "radius": [Real(), OneOf(None)],
-        "task": [TASK],
-    }
-
-    n_components: int = 128
+    n_components: int = param(128, Int(1))
     _: KW_ONLY
-    n_candidates: int = 8192
-    radius: float | None = None
-    task: Literal["auto", "classification", "regression"] = "auto"
+    n_candidates: int = param(8192, Int(1))
+    radius: float | None = param(None, Real(), OneOf(None))
+    task: Literal["auto", "classification", "regression"] = param("auto", TASK)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -200,13 +192,7 @@ def _scores(
 
 
 def aligned_weights(scores: npt.ArrayLike, radius: float) -> FloatArray:
-    """Return the weights q of largest alignment within a chi-square ball around the uniform distribution.
-
-    Examples
-    --------
-    >>> aligned_weights([3.0, 2.0, 1.0, 0.0], 0.8).round(3)
-    array([0.575, 0.333, 0.092, 0.   ])
-    """
+    """Return the weights q of largest alignment within a chi-square ball around the uniform distribution."""
     v = _checked_scores(scores)
     top = v == v.max()
     if top.sum() * (1 + radius) >= len(v):  # the largest scores alone are within the ball
@@ -225,12 +211,6 @@ def sparse_weights(scores: npt.ArrayLike, n_kept: int) -> tuple[FloatArray, floa
     """Return the solution in the smallest ball for which at most `n_kept` weights are not 0, and its radius.
 
     Its threshold tau is the largest score that is not kept. If all are kept, tau is 0.
-
-    Examples
-    --------
-    >>> weights, radius = sparse_weights([3.0, 2.0, 1.0, 0.0], 2)
-    >>> weights.round(3), round(radius, 3)
-    (array([0.667, 0.333, 0.   , 0.   ]), 1.222)
     """
     v = _checked_scores(scores)
     M = len(v)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,17 +76,14 @@ def _blocks(X: Iterable[Any], block_size: int) -> Iterator[RawBatch | list[Any]]
     """Yield the blocks of a stream. Single graphs are collected in blocks of that size."""
     waiting: list[Any] = []
     for item in graph_objects(X):
-        if isinstance(item, RawBatch | list):
-            if waiting:
-                yield waiting
-                waiting = []
-            if len(item):
-                yield item
-            continue
-        waiting.append(item)
-        if len(waiting) == block_size:
+        is_block = isinstance(item, RawBatch | list)
+        if not is_block:
+            waiting.append(item)
+        if waiting and (is_block or len(waiting) == block_size):
             yield waiting
             waiting = []
+        if is_block and len(item):
+            yield item
     if waiting:
         yield waiting
 
@@ -117,7 +115,8 @@ def _examples(X: Iterable[Any], reasons: list[str], types_only: bool) -> Iterato
     `reasons` gets that of the first bad one. For types of columns, the first `FIRST` graphs are enough.
     """
     seen: set[Any] = set()
-    for place, graph in enumerate(_graphs(X)):
+    blocks = (item if isinstance(item, RawBatch | list) else [item] for item in graph_objects(X))
+    for place, graph in enumerate(chain.from_iterable(blocks)):
         if types_only and seen and place >= FIRST:
             return
         try:
@@ -132,19 +131,13 @@ def _examples(X: Iterable[Any], reasons: list[str], types_only: bool) -> Iterato
             reasons += [] if reasons else [str(error)]
 
 
-def _graphs(X: Iterable[Any]) -> Iterator[Any]:
-    for item in graph_objects(X):
-        yield from item if isinstance(item, RawBatch | list) else [item]
-
-
 def _properties(what: str, columns: Mapping[str, Any], types_only: bool) -> Iterator[Any]:
     """Yield names, types and widths of the columns of a graph, and categories."""
     for name, values in columns.items():
         array = np.asarray(values)
         if array.dtype.kind in "fiub":
             yield what, name, "numbers", array.shape[1:]
-        elif array.size and types_only:
-            if not all(map(is_missing, array.ravel())):
-                yield what, name, "category"
-        elif array.size:
+        elif not types_only:
             yield from ((what, name, "category", value) for value in set(array.ravel().tolist()))
+        elif not all(map(is_missing, array.ravel())):
+            yield what, name, "category"

@@ -7,20 +7,18 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from numba.core.errors import NumbaError
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config, _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed
-from grnf._utils.rules import Bool, Instance, Int, MemorySize, OneOf, Real, Table, checked, checked_parameters
+from grnf._utils.rules import Bool, Instance, Int, MemorySize, OneOf, Real, checked, checked_parameters, param
 from grnf._utils.saved import COUNT, NUMBER, OBJECT, TEXT, TEXTS, check_version, damaged, parse_json, validate
 from grnf.activations import ACTIVATIONS, Activation
 from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
@@ -33,6 +31,7 @@ from grnf.io.encode import HANDLE_MISSING, HANDLE_UNKNOWN, AttributeEncoder
 from grnf.law import OrderLaw, ParameterLaw
 from grnf.law.parameters import LAW_RULES, Draw, Law, parameter_law
 from grnf.law.weights import largest_ratio
+from grnf.lifts.base import GraphEstimator
 from grnf.metric import (
     DistanceEstimate,
     KernelEstimate,
@@ -69,8 +68,9 @@ MAP_PARAMETERS = ("basis", "adjacency_channel", "normalize", "center")
 """Parameters that the feature map has under the same names."""
 LAWS = {"orders", "proposal"}
 """Parameters that are distributions."""
-POLICIES = ("handle_unknown", "handle_missing")
-"""Parameters that the encoder of attributes has under the same names."""
+ACTIVATION_RULES = OneOf(*ACTIVATIONS), Instance("a grnf.Activation", Activation)
+THREADS = Int(1), Int(high=-1), OneOf(None)
+"""Rules of `n_jobs`."""
 
 FORMAT, VERSION = "grnf-transformer", 4
 EMBEDDINGS = ("grnf-embedding", "grnf-shards")
@@ -97,34 +97,6 @@ SCHEMA = {
 """The schema of a saved transformer. The rules of its parameters check `params`."""
 UNUSABLE = (AttributeError, IndexError, KeyError, NumbaError, OverflowError, TypeError, ValueError)
 """What values of the right types that do not fit together raise."""
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class Policies:
-    """The parameters that all transformers have."""
-
-    handle_unknown: HandleUnknown = "open"
-    handle_missing: HandleMissing = "error"
-    on_error: OnError = "raise"
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class MapParameters(Policies):
-    """The parameters of a feature map."""
-
-    orders: Law = (2 / 3, 1 / 3)
-    stratified: bool = False
-    hidden_channels: int = 4
-    hidden_activation: str | Activation = "relu"
-    activation: str | Activation = "tanh"
-    basis: str = "indicator"
-    adjacency_channel: bool = True
-    normalize: bool = True
-    center: bool = True
-    dtype: str = "float32"
-    random_state: Any = None
-    n_jobs: int | None = None
-    max_memory: int | str = "1GB"
 
 
 class Saved:
@@ -197,91 +169,17 @@ class Saved:
         return cls._of_text(text, "the text", **policies)
 
 
-class GraphsToVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class GraphsToVectors(GraphEstimator):
     """What transformers and models share: `embed` returns vectors with a report, `transform` without."""
 
     embed: Callable[..., Collection]
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the attributes of nodes and edges, and what else there is to know.
-
-        Parameters
-        ----------
-        X : collection of graphs
-            A list (or another iterable, or a `GraphBatch`) of graphs of any kind that `grnf.io.to_raw`
-            takes, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); a batch or dataset
-            of PyTorch Geometric; or a dataframe of edges with the columns graph_id, source, target, alone
-            or as (edges, nodes).
-        y : array-like, optional
-            For `ReweightedGRNF`: a class or a number for each graph, or several numbers. Others ignore it.
-
-        Returns
-        -------
-        self : transformer
-
-        Raises
-        ------
-        GraphError
-            If a graph cannot be used and `on_error` is "raise". The error has the number of the graph.
-        """
-        raise NotImplementedError
-
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
-        """Fit, then embed the same graphs. `errors_` has the bad ones of a transformer.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-        y : ignored, except by `ReweightedGRNF`
-        **fit_params : ignored by transformers
-
-        Returns
-        -------
-        array, shape (n_graphs, n_columns)
-        """
-        return self.fit(X, y, **fit_params).transform(X)
-
     def transform(self, X: Any) -> FloatArray:
-        """Return the vectors of graphs, seen before or not.
-
-        Nothing is changed, so threads may share the object. `embed` returns a report with the vectors.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-
-        Returns
-        -------
-        array, shape (n_graphs, n_columns)
-        """
         return with_index(self, self.embed(X))
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """Return names for the columns of `transform`: the name of the class or the view, and a number.
 
-        Parameters
-        ----------
-        input_features : ignored
-
-        Returns
-        -------
-        array of str, shape (n_columns,)
-        """
-        check_is_fitted(self)
-        names = [f"{name}{i}" for name, width in self._column_counts().items() for i in range(width)]
-        return np.array(names, dtype=object)
-
-    def _column_counts(self) -> dict[str, int]:
-        """Return the number of columns by the name of their class or view."""
-        raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
-
-
-class GraphTransformer(Policies, Saved, GraphsToVectors):
+@dataclass(eq=False, repr=False, kw_only=True)
+class GraphTransformer(Saved, GraphsToVectors):
     """The base of transformers from graphs to vectors, which fix `_embedder` in their `_fit`.
 
     Examples
@@ -308,18 +206,14 @@ class GraphTransformer(Policies, Saved, GraphsToVectors):
     True
     """
 
-    encoder_: AttributeEncoder
-    errors_: list[tuple[int, str]]
-    node_width_: int
-    edge_width_: int
-    seed_: int
-    n_components_: int
-    _embedder: Callable[[GraphBatch], FloatArray]
-    _rules: ClassVar[Table] = {
-        "handle_unknown": [HANDLE_UNKNOWN],
-        "handle_missing": [HANDLE_MISSING],
-        "on_error": [NAN_ON_ERROR],
-    }
+    handle_unknown: HandleUnknown = param("open", HANDLE_UNKNOWN)
+    handle_missing: HandleMissing = param("error", HANDLE_MISSING)
+    on_error: OnError = param("raise", NAN_ON_ERROR)
+
+    encoder_: AttributeEncoder = field(init=False)
+    n_components_: int = field(init=False)
+    _embedder: Any = field(init=False)
+    """A function from a `GraphBatch` to vectors."""
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: D102
         self._fit_samples(X, y)
@@ -408,8 +302,8 @@ class GraphTransformer(Policies, Saved, GraphsToVectors):
             encoder = AttributeEncoder.from_config(state["encoder"]).with_policies(**policies)
             if (encoder.node_width, encoder.edge_width) != (fitted["node_width"], fitted["edge_width"]):
                 raise ValueError("the columns of the encoder do not make up the widths")
-            own = {name: getattr(encoder, name) for name in POLICIES if name in params}
-            loaded = cls(**{**params, **own})
+            params |= {"handle_unknown": encoder.handle_unknown, "handle_missing": encoder.handle_missing}
+            loaded = cls(**params)
             loaded._fit_encoded(encoder, fitted, None, None)
         except UNUSABLE as error:
             raise damaged(str(error), name) from None
@@ -421,11 +315,11 @@ class GraphTransformer(Policies, Saved, GraphsToVectors):
     def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Collection:
         """Fit on graphs, with the policy of the call, and return them encoded."""
         settings = self._settings()
-        policies = {name: settings[name] for name in POLICIES if name in settings}
-        encoder, samples = fit_encode(X, AttributeEncoder(**policies), on_error or settings["on_error"])
-        seed = draw_seed(getattr(self, "random_state", 0))
-        widths = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
-        self._fit_encoded(encoder, {**widths, "seed": seed}, samples, y)
+        encoder = AttributeEncoder(
+            handle_unknown=settings["handle_unknown"], handle_missing=settings["handle_missing"]
+        )
+        encoder, samples = fit_encode(X, encoder, on_error or settings["on_error"])
+        self._fit_encoded(encoder, {"seed": draw_seed(getattr(self, "random_state", 0))}, samples, y)
         return samples
 
     def _fit_encoded(
@@ -433,14 +327,10 @@ class GraphTransformer(Policies, Saved, GraphsToVectors):
     ) -> None:
         """Fit on encoded graphs. Without graphs, use what `_fitted_state` returned."""
         self.encoder_, self.errors_ = encoder, [] if samples is None else samples.errors
-        self.node_width_, self.edge_width_, self.seed_ = (
-            fitted[name] for name in ("node_width", "edge_width", "seed")
-        )
+        self.node_width_, self.edge_width_ = encoder.node_width, encoder.edge_width
+        self.seed_: int = fitted["seed"]
+        self._dtype: type[np.floating[Any]] = np.float32
         self._fit(self._settings(), fitted, samples, y)
-
-    @property
-    def _dtype(self) -> type[np.floating[Any]]:
-        return np.float32
 
     @abstractmethod
     def _fit(self, settings: Settings, fitted: Settings, samples: Collection | None, y: Any) -> None:
@@ -455,11 +345,11 @@ class GraphTransformer(Policies, Saved, GraphsToVectors):
 
     def _vectors(self, graphs: Any) -> FloatArray:
         batch = self._batch(graphs)  # first, since it checks that there is an embedder
-        return self._embedder(batch)
+        return self._embedder(batch)  # type: ignore[no-any-return]
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters, checked, with distributions as `ParameterLaw`."""
-        settings = checked_parameters(self, self._rules)
+        settings = checked_parameters(self)
         for name in LAWS & settings.keys():
             if settings[name] is not None:
                 settings[name] = parameter_law(
@@ -468,7 +358,8 @@ class GraphTransformer(Policies, Saved, GraphsToVectors):
         return settings
 
 
-class FeatureTransformer(MapParameters, GraphTransformer):
+@dataclass(eq=False, repr=False, kw_only=True)
+class FeatureTransformer(GraphTransformer):
     """The base of `GRNF` and `ReweightedGRNF`, which fix `_map`, the features, in their `fit`.
 
     Examples
@@ -484,25 +375,21 @@ class FeatureTransformer(MapParameters, GraphTransformer):
     >>> Z = grnf.transform(graphs) - grnf.null_vector()  # as with center=True
     """
 
-    proposal_law_: ParameterLaw
-    _map: FeatureMap
-    _embedder: Embedder
-    _rules: ClassVar[Table] = {
-        **GraphTransformer._rules,
-        "orders": LAW_RULES,
-        "stratified": [Bool()],
-        "hidden_channels": [Int(1)],
-        "hidden_activation": [OneOf(*ACTIVATIONS), Instance("a grnf.Activation", Activation)],
-        "activation": [OneOf(*ACTIVATIONS), Instance("a grnf.Activation", Activation)],
-        "basis": [OneOf("indicator", "overlapping")],
-        "adjacency_channel": [Bool()],
-        "normalize": [Bool()],
-        "center": [Bool()],
-        "dtype": [OneOf(*DTYPES)],
-        "random_state": SEED_RULES,
-        "n_jobs": [Int(1), Int(high=-1), OneOf(None)],
-        "max_memory": [MemorySize()],
-    }
+    orders: Law = param((2 / 3, 1 / 3), *LAW_RULES)
+    stratified: bool = param(False, Bool())
+    hidden_channels: int = param(4, Int(1))
+    hidden_activation: str | Activation = param("relu", *ACTIVATION_RULES)
+    activation: str | Activation = param("tanh", *ACTIVATION_RULES)
+    basis: str = param("indicator", OneOf("indicator", "overlapping"))
+    adjacency_channel: bool = param(True, Bool())
+    normalize: bool = param(True, Bool())
+    center: bool = param(True, Bool())
+    dtype: str = param("float32", OneOf(*DTYPES))
+    random_state: Any = param(None, *SEED_RULES)
+    n_jobs: int | None = param(None, *THREADS)
+    max_memory: int | str = param("1GB", MemorySize())
+
+    _embedder: Embedder = field(init=False)
 
     def distance(self, g1: Any, g2: Any) -> DistanceEstimate:
         """Estimate d_P between two graphs of any kind, with error bars.
@@ -516,8 +403,7 @@ class FeatureTransformer(MapParameters, GraphTransformer):
         -------
         DistanceEstimate
         """
-        z1, z2 = self._vectors([g1, g2])
-        return distance(z1, z2, **self._precision())
+        return distance(*self._vectors([g1, g2]), **self._precision())
 
     def kernel(self, g1: Any, g2: Any) -> KernelEstimate:
         """Estimate kappa_P between two graphs of any kind, with error bars.
@@ -552,8 +438,8 @@ class FeatureTransformer(MapParameters, GraphTransformer):
         """
         metric = self._exact_metric() if exact else None
         if metric is not None:
-            return np.sqrt(metric.squared_distances(*self._sides(X, Y)))
-        return pairwise_distances(self._vectors(X), None if Y is None else self._vectors(Y))
+            return np.sqrt(metric.squared_distances(*self._sides(self._batch, X, Y)))
+        return pairwise_distances(*self._sides(self._vectors, X, Y))
 
     def pairwise_kernels(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
         """Estimate kappa_P between all graphs of X, or between those of X and of Y.
@@ -572,16 +458,16 @@ class FeatureTransformer(MapParameters, GraphTransformer):
         """
         metric = self._exact_metric() if exact else None
         if metric is not None:
-            return metric.kernel(*self._sides(X, Y))
-        first, second = self._vectors(X), None if Y is None else self._vectors(Y)
-        return pairwise_kernels(first, second, null=None if self.center else self.null_vector())
+            return metric.kernel(*self._sides(self._batch, X, Y))
+        null = None if self.center else self.null_vector()
+        return pairwise_kernels(*self._sides(self._vectors, X, Y), null=null)
 
     def _exact_metric(self) -> ExactMetric | None:
         """Return what computes distances without sampling, or None if `distance` does so."""
         return ExactMetric.of_map(self._map)
 
-    def _sides(self, X: Any, Y: Any) -> tuple[GraphBatch, GraphBatch | None]:
-        return self._batch(X), None if Y is None else self._batch(Y)
+    def _sides(self, function: Callable[[Any], Any], X: Any, Y: Any) -> tuple[Any, Any]:
+        return function(X), None if Y is None else function(Y)
 
     @property
     def random_weights_(self) -> Draw:
@@ -623,10 +509,6 @@ class FeatureTransformer(MapParameters, GraphTransformer):
         null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])  # whatever its keys
         return np.asarray(Embedder(self._map, self._embedder.schedule)(null)[0])
 
-    @property
-    def _dtype(self) -> type[np.floating[Any]]:
-        return self._map.dtype
-
     @abstractmethod
     def _precision(self) -> dict[str, Any]:
         """Return the arguments of `grnf.metric.distance` for its error bars."""
@@ -640,25 +522,16 @@ class FeatureTransformer(MapParameters, GraphTransformer):
         **more: Any,
     ) -> FeatureMap:
         """Return the map of the parameters that all transformers have."""
-        hidden, outer = (
-            rho if isinstance(rho, Activation) else ACTIVATIONS[rho]
-            for rho in (settings["hidden_activation"], settings["activation"])
-        )
-        return FeatureMap(
-            settings["orders"],
-            proposal or settings["orders"],
-            n_components,
-            seed,
-            hidden_activation=hidden,
-            activation=outer,
-            dtype=DTYPES[settings["dtype"]],
-            **{name: settings[name] for name in MAP_PARAMETERS},
-            **more,
-        )
+        same = {name: settings[name] for name in MAP_PARAMETERS}
+        for name in ("hidden_activation", "activation"):
+            rho = settings[name]
+            same[name] = rho if isinstance(rho, Activation) else ACTIVATIONS[rho]
+        law, dtype = settings["orders"], DTYPES[settings["dtype"]]
+        return FeatureMap(law, proposal or law, n_components, seed, dtype=dtype, **same, **more)
 
     def _fix(self, features: FeatureMap, settings: Settings) -> None:
         self.n_components_ = features.n_components
-        self.proposal_law_, self._map = features.proposal, features
+        self.proposal_law_, self._map, self._dtype = features.proposal, features, features.dtype
         self._embedder = Embedder(features, schedule_of(settings))
 
 
@@ -718,9 +591,7 @@ def _saved_state(text: str, kind: str, name: str) -> dict[str, Any]:
 def _law(config: Mapping[str, Any] | None) -> OrderLaw | ParameterLaw | None:
     if config is None:
         return None
-    if config.get("law") == "parameters":
-        return ParameterLaw.from_config(config)
-    return OrderLaw.from_config(config)
+    return (ParameterLaw if config.get("law") == "parameters" else OrderLaw).from_config(config)
 
 
 def _plain(value: Any) -> Any:
@@ -850,23 +721,15 @@ class GRNF(FeatureTransformer):
     ValueError: ...
     """
 
-    _rules: ClassVar[Table] = {
-        **FeatureTransformer._rules,
-        "n_components": [Int(1), OneOf("auto"), "required_dimension of grnf.metric takes it from an error"],
-        "proposal": [*LAW_RULES, OneOf(None)],
-        "heads": [Int(1)],
-        "max_seconds_per_graph": [Real(), OneOf(None)],
-        "eps": [Real(), OneOf(None)],
-        "delta": [Real(1)],
-    }
-
-    n_components: int | Literal["auto"] = 512
+    n_components: int | Literal["auto"] = param(
+        512, Int(1), OneOf("auto"), "required_dimension of grnf.metric takes it from an error"
+    )
     _: KW_ONLY
-    proposal: Law | None = None
-    heads: int = 1
-    eps: float | None = None
-    delta: float = 0.05
-    max_seconds_per_graph: float | None = None
+    proposal: Law | None = param(None, *LAW_RULES, OneOf(None))
+    heads: int = param(1, Int(1))
+    eps: float | None = param(None, Real(), OneOf(None))
+    delta: float = param(0.05, Real(1))
+    max_seconds_per_graph: float | None = param(None, Real(), OneOf(None))
 
     def distance(
         self,
@@ -1034,15 +897,15 @@ class GRNF(FeatureTransformer):
         kept = [k for k in range(1, HIGHEST + 1) if law.probability(k) > 0]
         return truncation_bias(self.target_law_.orders, kept, activation=self.activation)
 
-    def _fitted_state(self) -> dict[str, Any]:
-        kept = {} if self._kept_orders is None else {"kept_orders": self._kept_orders}
-        return {**super()._fitted_state(), **kept}
-
     @property
     def largest_term_(self) -> float:
         """Bound of each term (psi1 - psi2)^2 p / p-bar of a squared distance; infinite if there is none."""
         check_is_fitted(self)
         return self._map.activation.spread**2 * largest_ratio(self.target_law_, self.proposal_law_)
+
+    def _fitted_state(self) -> dict[str, Any]:
+        kept = {} if self._kept_orders is None else {"kept_orders": self._kept_orders}
+        return {**super()._fitted_state(), **kept}
 
     def _precision(self) -> dict[str, Any]:
         return {"activation": self.activation, "largest_term": self.largest_term_, "heads": self._map.heads}
@@ -1058,8 +921,16 @@ class GRNF(FeatureTransformer):
         self._planned(self._settings(), 0)
 
     def _planned(self, settings: Settings, seed: int) -> FeatureMap:
-        more = {"proposal": settings["proposal"], "heads": settings["heads"]}
-        return self._feature_map(settings, _dimension(settings), seed, **more)
+        n_components = settings["n_components"]
+        if n_components == "auto":
+            if settings["eps"] is None:
+                requirement = "be the accepted error of squared distances if n_components='auto'"
+                raise invalid("eps", requirement, "None", "Set it, for example eps=0.1")
+            risk, activation = settings["delta"], settings["activation"]
+            needed = required_dimension(settings["eps"], risk, activation=activation)
+            n_components = settings["heads"] * needed
+        proposal, heads = settings["proposal"], settings["heads"]
+        return self._feature_map(settings, n_components, seed, proposal=proposal, heads=heads)
 
     def _fit(self, settings: Settings, fitted: Settings, samples: Any, y: Any) -> None:  # noqa: ARG002
         features = self._planned(settings, fitted["seed"])
@@ -1091,15 +962,3 @@ class GRNF(FeatureTransformer):
                 GrnfWarning,
                 stacklevel=4,
             )
-
-
-def _dimension(settings: Settings) -> int:
-    """Return M, as given or by the error and risk accepted."""
-    if settings["n_components"] != "auto":
-        return int(settings["n_components"])
-    if settings["eps"] is None:
-        requirement = "be the accepted error of squared distances if n_components='auto'"
-        raise invalid("eps", requirement, "None", "Set it, for example eps=0.1")
-    return settings["heads"] * required_dimension(  # type: ignore[no-any-return]
-        settings["eps"], settings["delta"], activation=settings["activation"]
-    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from grnf._utils.arrays import conformal_pvalues
 from grnf.collection import Collection
 from grnf.errors import GraphError
 from grnf.estimators.fingerprint import JointFeatures
-from grnf.estimators.kernel_model import KernelInput, missing
+from grnf.estimators.kernel_model import PREDICTING, KernelInput, missing, of_target
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.typing import BoolArray, FloatArray, IntArray
@@ -48,8 +48,7 @@ class Neighborhood:
     def __init__(self, samples: Collection, encoder: AttributeEncoder, seed: int) -> None:
         numbers = min(NUMBERS, 3 * len(samples))  # n graphs have n - 1 axes of labels, and of GRNF
         self.joint = JointFeatures(numbers, random_state=seed)
-        widths = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
-        self.joint._fit_encoded(encoder, {**widths, "seed": seed}, samples, None)
+        self.joint._fit_encoded(encoder, {"seed": seed}, samples, None)
         self.vectors, self.ids = self.joint._embedder(samples.batch), samples.ids
         self._set_scores()
 
@@ -79,36 +78,6 @@ class Neighborhood:
         return conformal_pvalues(self.scores, far[:, :NEAREST].mean(axis=1))
 
 
-class HeldOut(NamedTuple):
-    """Training graphs that were left out, and an estimator that was fitted to the others."""
-
-    rows: IntArray
-    samples: KernelInput | FloatArray
-    estimator: Any
-
-
-def held_out_models(
-    estimator: Any, X: KernelInput | FloatArray, y: npt.NDArray[Any], seed: int
-) -> list[HeldOut]:
-    """Fit estimators with the selected settings without some graphs each.
-
-    A fold is left out if the others have one class only, or no number, of some target.
-    """
-    n = len(y)
-    if n < 2:
-        raise GraphError(f"at least two training graphs are needed to calibrate predictions, got {n}")
-    folds = list(KFold(min(FOLDS, n), shuffle=True, random_state=seed % 2**32).split(y))
-    fewest = 2 if hasattr(estimator, "classes_") else 1
-    found = []
-    for train, test in folds[: -(-min(n, ENOUGH) * len(folds) // n)]:
-        columns = y[train].reshape(len(train), -1).T
-        if min(len(np.unique(column[~missing(column)])) for column in columns) < fewest:
-            continue
-        inside, outside = (X.take(part) if isinstance(X, KernelInput) else X[part] for part in (train, test))
-        found.append(HeldOut(test, outside, with_selected(estimator).fit(inside, y[train])))
-    return found
-
-
 class OneTarget:
     """One of several targets of a fitted estimator."""
 
@@ -118,15 +87,15 @@ class OneTarget:
             self.classes_ = estimator.classes_[target]
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("predict", "predict_proba", "decision_function"):
+        if name not in PREDICTING:
             raise AttributeError(name)
         method = getattr(self.estimator, name)
+        return lambda samples: of_target(method(samples), self.target)
 
-        def of_target(samples: Any) -> Any:
-            values = method(samples)
-            return values[self.target] if isinstance(values, list) else values[:, self.target]
 
-        return of_target
+def one_target(estimator: Any, target: int | None) -> Any:
+    """Return an estimator for one of its targets. None: it has one."""
+    return estimator if target is None else OneTarget(estimator, target)
 
 
 class Calibration:
@@ -137,18 +106,8 @@ class Calibration:
     margin of the true class of each graph that was held out, and `labels` the place of that class.
     """
 
-    def __init__(
-        self, held_out: Sequence[HeldOut], y: npt.NDArray[Any], classes: Any, near: Neighborhood
-    ) -> None:
-        errors, used, known = np.zeros(len(y)), np.zeros(len(y), dtype=bool), ~missing(y)
-        for test, outside, fitted in held_out:
-            used[test] = known[test]
-            if classes is None:
-                errors[test] = np.abs(fitted.predict(outside) - y[test])
-            else:
-                own = np.searchsorted(classes, np.where(known[test], y[test], classes[0]))
-                values = margins(decision_values(fitted, outside, classes))
-                errors[test] = values[np.arange(len(test)), own]
+    def __init__(self, errors: FloatArray, y: npt.NDArray[Any], classes: Any, near: Neighborhood) -> None:
+        used = ~np.isnan(errors)
         rows = np.flatnonzero(used)
         self.errors, self.labels, self.scores = np.zeros(0), np.zeros(0, np.int64), errors[rows]
         if classes is not None:
@@ -188,6 +147,42 @@ class Calibration:
             if len(own):
                 inside[:, label] = conformal_pvalues(-own, -column) > 1 - confidence + 1e-12
         return inside
+
+
+def calibrations(
+    estimator: Any, X: KernelInput | FloatArray, y: npt.NDArray[Any], near: Neighborhood, seed: int
+) -> list[Calibration]:
+    """Return the calibration of each target, by estimators fitted without some graphs each.
+
+    A fold is left out if the others have one class only, or no number, of some target.
+    """
+    n = len(y)
+    if n < 2:
+        raise GraphError(f"at least two training graphs are needed to calibrate predictions, got {n}")
+    targets = [None] if y.ndim == 1 else list(range(y.shape[1]))
+    columns = [of_target(y, target) for target in targets]
+    classes = [getattr(one_target(estimator, target), "classes_", None) for target in targets]
+    errors = np.full((len(targets), n), np.nan)
+    folds = list(KFold(min(FOLDS, n), shuffle=True, random_state=seed % 2**32).split(y))
+    for train, test in folds[: -(-min(n, ENOUGH) * len(folds) // n)]:
+        counts = [len(np.unique(column[train][~missing(column[train])])) for column in columns]
+        if min(counts) < (1 if classes[0] is None else 2):
+            continue
+        fitted = with_selected(estimator).fit(X[train], y[train])
+        for own, target, column, known in zip(errors, targets, columns, classes, strict=True):
+            own[test] = _errors(one_target(fitted, target), X[test], column[test], known)
+    parts = zip(errors, columns, classes, strict=True)
+    return [Calibration(own, column, known, near) for own, column, known in parts]
+
+
+def _errors(fitted: Any, samples: Any, y: npt.NDArray[Any], classes: Any) -> FloatArray:
+    """Return absolute errors, or margins of the true classes. NaN if the target is missing."""
+    if classes is None:
+        return np.asarray(np.abs(fitted.predict(samples) - y))
+    known = ~missing(y)
+    own = np.searchsorted(classes, np.where(known, y, classes[0]))
+    values = margins(decision_values(fitted, samples, classes))
+    return np.where(known, values[np.arange(len(y)), own], np.nan)
 
 
 def margins(values: FloatArray) -> FloatArray:
@@ -232,31 +227,30 @@ def prediction_tables(
         near = model._calibrated()[0]
         key = id(model.views_), id(near.joint), *model._names
         if key not in known:
-            inputs, batch, rows, errors, n_rows = model._usable(X, "skip")
-            near_vectors = near.joint._embedder(batch) if len(rows) else np.empty((0, 0))
-            known[key] = inputs, near_vectors, rows, dict(errors), n_rows
-        inputs, near_vectors, rows, errors, n_rows = known[key]
-        columns = _prediction_columns(model, inputs, near_vectors, confidence) if len(rows) else {}
-        full: dict[str, list[Any]] = {}
+            samples = model._usable(X, "skip")
+            near_vectors = near.joint._embedder(samples.batch) if len(samples) else np.empty((0, 0))
+            known[key] = samples, model._inputs(samples) if len(samples) else None, near_vectors
+        samples, inputs, near_vectors = known[key]
+        columns = _prediction_columns(model, inputs, near_vectors, confidence) if len(samples) else {}
+        full: dict[str, list[Any]] = {name: [None] * samples.n_rows for name in columns}
         for name, values in columns.items():
-            full[name] = [None] * n_rows
-            for row, value in zip(rows.tolist(), np.asarray(values).tolist(), strict=True):
+            for row, value in zip(samples.rows.tolist(), np.asarray(values).tolist(), strict=True):
                 full[name][row] = value
-        yield full, errors
+        yield full, dict(samples.errors)
 
 
 def _prediction_columns(
     model: Any, inputs: Any, near_vectors: FloatArray, confidence: float
 ) -> dict[str, Any]:
-    near, calibration = model._calibrated()
-    far, places = near.nearest(near_vectors)
-    columns: dict[str, Any] = {"prediction": model.estimator_.predict(inputs)}
+    near, (calibration,) = model._calibrated()
+    (far, places), estimator = near.nearest(near_vectors), model.estimator_
+    columns: dict[str, Any] = {"prediction": estimator.predict(inputs)}
     if hasattr(model, "classes_"):
         classes = model.classes_
-        if hasattr(model.estimator_, "predict_proba"):
-            probabilities = model.estimator_.predict_proba(inputs)
+        if hasattr(estimator, "predict_proba"):
+            probabilities = estimator.predict_proba(inputs)
             columns |= {f"probability_{c}": probabilities[:, i] for i, c in enumerate(classes)}
-        inside = calibration.contains(decision_values(model.estimator_, inputs, classes), confidence)
+        inside = calibration.contains(decision_values(estimator, inputs, classes), confidence)
         columns["set"] = ["|".join(map(str, classes[row])) or "none" for row in inside]
     else:
         half = calibration.half_length(places, confidence)

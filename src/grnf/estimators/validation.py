@@ -205,31 +205,33 @@ def number_scores(y: Any, guess: Any) -> dict[str, float]:
     }
 
 
+def _summary(values: Sequence[float]) -> dict[str, Any]:
+    empty = {"mean": None, "std": None}
+    return {"mean": float(np.mean(values)), "std": float(np.std(values))} if len(values) else empty
+
+
 def over_folds(entries: Sequence[Mapping[str, float]]) -> Summary:
     """Return mean and standard deviation of each score over the folds that have it."""
     summary: Summary = {}
     for measure in entries[0]:
         values = [entry[measure] for entry in entries if not np.isnan(entry[measure])]
-        summary[measure] = {
-            "mean": float(np.mean(values)) if values else None,
-            "std": float(np.std(values)) if values else None,
-        }
-        if len(values) < len(entries):
-            summary[measure]["folds"] = len(values)
+        folds = {"folds": len(values)} if len(values) < len(entries) else {}
+        summary[measure] = {**_summary(values), **folds}
     return summary
 
 
 def over_targets(targets: Sequence[Mapping[str, Summary]]) -> dict[str, Summary]:
     """Return for each method the mean of each score over the targets that have it, and its deviation."""
-    summary: dict[str, Summary] = {}
-    pairs = ((method, measure) for scores in targets for method in scores for measure in scores[method])
-    for name, measure in dict.fromkeys(pairs):
-        entries = [scores[name][measure] for scores in targets if measure in scores.get(name, {})]
-        means = [entry["mean"] for entry in entries if entry["mean"] is not None]
-        if means:
-            mean = {"mean": float(np.mean(means)), "std": float(np.std(means)), "targets": len(means)}
-            summary.setdefault(name, {})[measure] = mean
-    return summary
+    means: dict[str, dict[str, list[float]]] = {}
+    for scores in targets:
+        for method, measures in scores.items():
+            for measure, entry in measures.items():
+                if entry["mean"] is not None:
+                    means.setdefault(method, {}).setdefault(measure, []).append(entry["mean"])
+    return {
+        method: {measure: {**_summary(values), "targets": len(values)} for measure, values in own.items()}
+        for method, own in means.items()
+    }
 
 
 class Validation:

@@ -52,11 +52,10 @@ def model_views(grnf: GRNF) -> dict[str, Any]:
 def lifted_views(lifts: Any, grnf: GRNF) -> dict[str, Any]:
     """Return one GRNF map for each list of lifts. `lifts` is None, one lift, a list, or a dict of them."""
     views = dict(lifts) if isinstance(lifts, Mapping) else {"lifted" if lifts else "plain": lifts or []}
-    chains = {str(name): [chain] if isinstance(chain, Lift | str) else chain for name, chain in views.items()}
-    steps = [
-        step for chain in chains.values() for step in (chain if isinstance(chain, Sequence) else [chain])
-    ]
-    wrong = [step for step in steps if not isinstance(step, Lift)]
+    chains = {
+        str(name): chain if isinstance(chain, list | tuple) else [chain] for name, chain in views.items()
+    }
+    wrong = [step for chain in chains.values() for step in chain if not isinstance(step, Lift)]
     if wrong or not chains:
         requirement = "be 'auto', None, a lift of grnf.lifts, a list of lifts, or a dict of such lists"
         raise invalid("lifts", requirement, repr(wrong[0] if wrong else lifts))
@@ -115,9 +114,7 @@ class FeatureViews(Saved, GraphsToVectors):
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn which attributes graphs have, and what the views learn."""
-        batch = self._start(X).batch
-        for transformer in self.views_.values():
-            transformer.fit(batch)
+        self._fitted(self._start(X).batch, ())
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -251,10 +248,10 @@ class FeatureViews(Saved, GraphsToVectors):
         for name, view in self.views_.items():
             if names is not None and name not in names:
                 view.fit(batch)
-            elif hasattr(view, "fit_transform"):
-                vectors[name] = _rows(name, view.fit_transform(batch), batch)
-            else:
-                vectors[name] = _rows(name, view.fit(batch).transform(batch), batch)
+                continue
+            has_both = hasattr(view, "fit_transform")
+            rows = view.fit_transform(batch) if has_both else view.fit(batch).transform(batch)
+            vectors[name] = _rows(name, rows, batch)
         return vectors
 
 

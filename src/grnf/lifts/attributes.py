@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grnf._utils.rules import Bool, Table
+from grnf._utils.rules import Bool, param
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import Lift
@@ -19,6 +18,7 @@ MOST_CATEGORIES = 32
 """Different whole numbers up to which a column may be one of categories."""
 
 
+@dataclass(eq=False, repr=False)
 class Encode(Lift):
     """Encodes graphs of any kind and adds nothing: the first step of a pipeline, if it needs other policies.
 
@@ -39,11 +39,8 @@ class Encode(Lift):
            [0., 0.]])
     """
 
-    def __init__(
-        self, handle_unknown: HandleUnknown = "error", handle_missing: HandleMissing = "error"
-    ) -> None:
-        self.handle_unknown = handle_unknown
-        self.handle_missing = handle_missing
+    handle_unknown: HandleUnknown = "error"
+    handle_missing: HandleMissing = "error"
 
     def _blank_encoder(self) -> AttributeEncoder:
         return AttributeEncoder(handle_unknown=self.handle_unknown, handle_missing=self.handle_missing)
@@ -52,6 +49,7 @@ class Encode(Lift):
         return batch
 
 
+@dataclass(eq=False, repr=False)
 class Standardize(Lift):
     """Shifts and scales attributes of nodes and edges to mean 0 and variance 1 over the graphs of `fit`.
 
@@ -77,11 +75,8 @@ class Standardize(Lift):
     array([-1.,  1.])
     """
 
-    _rules: ClassVar[Table] = {"indicators": [Bool()], "rounded": [Bool()]}
-
-    def __init__(self, indicators: bool = False, rounded: bool = False) -> None:
-        self.indicators = indicators
-        self.rounded = rounded
+    indicators: bool = param(False, Bool())
+    rounded: bool = param(False, Bool())
 
     def _fit_batch(self, batch: GraphBatch) -> None:
         self.node_mean_, self.node_scale_ = self._statistics(batch.node_attr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from grnf._utils.rules import OneOf, Table, checked_parameters
+from grnf._utils.rules import OneOf, checked_parameters
 from grnf.collection import encode, fit_encode
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch, number_keys
@@ -24,6 +24,7 @@ __all__ = [
     "DIRECTION",
     "Direction",
     "EdgeLift",
+    "GraphEstimator",
     "Lift",
     "NodeLift",
     "adjacency",
@@ -44,7 +45,92 @@ Direction: TypeAlias = Literal["any", "out", "in"]
 DIRECTION = OneOf("any", "out", "in")
 
 
-class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
+class GraphEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What all estimators of graphs share."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the attributes of nodes and edges, and what else there is to know.
+
+        Parameters
+        ----------
+        X : collection of graphs
+            A list (or another iterable, or a `GraphBatch`) of graphs of any kind that `grnf.io.to_raw`
+            takes, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); a batch or dataset
+            of PyTorch Geometric; or a dataframe of edges with the columns graph_id, source, target, alone
+            or as (edges, nodes).
+        y : array-like, optional
+            For `ReweightedGRNF`: a class or a number for each graph, or several numbers. Others ignore it.
+
+        Returns
+        -------
+        self : transformer
+
+        Raises
+        ------
+        GraphError
+            If a graph cannot be used and `on_error` is "raise". The error has the number of the graph.
+        """
+        raise NotImplementedError
+
+    def transform(self, X: Any) -> Any:
+        """Return the vectors of graphs, seen before or not, or lifted graphs.
+
+        Nothing is changed, so threads may share the object. Transformers and models have `embed` too, which
+        returns a report with the vectors. A lift adds its channels after those that the graphs have.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n_graphs, n_columns), or GraphBatch
+        """
+        raise NotImplementedError
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit, then transform the same graphs. `errors_` has the bad ones of a transformer.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        y : ignored, except by models and `ReweightedGRNF`
+        **fit_params : ignored, except by models
+
+        Returns
+        -------
+        array, shape (n_graphs, n_columns), or GraphBatch
+        """
+        return self.fit(X, y, **fit_params).transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
+        """Return names for the columns of `transform`: the name of the class or the view, and a number.
+
+        Those of a lift are the numeric channels of the result: node0, node1, .., edge0, ..
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        array of str, shape (n_columns,)
+        """
+        check_is_fitted(self)
+        names = [f"{name}{i}" for name, width in self._column_counts().items() for i in range(width)]
+        return np.array(names, dtype=object)
+
+    def _column_counts(self) -> dict[str, int]:
+        """Return the number of columns by the first part of their names."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+class Lift(GraphEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """A permutation-equivariant map from graphs to graphs that adds channels and keeps the existing ones.
 
     `fit` and `transform` take graphs of any kind that `GRNF` takes. `transform` returns a `GraphBatch`.
@@ -65,67 +151,21 @@ class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type
     """
 
     encoder_: AttributeEncoder
-    _rules: ClassVar[Table] = {}
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn the attributes of nodes and edges, and what else the lift needs to know.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `GRNF.fit`
-        y : ignored
-
-        Returns
-        -------
-        self : Lift
-        """
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002, D102
         self._fit_encode(X)
         return self
 
-    def transform(self, X: Any) -> GraphBatch:
-        """Return the graphs with the channels of this lift after their own.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-
-        Returns
-        -------
-        GraphBatch
-        """
+    def transform(self, X: Any) -> GraphBatch:  # noqa: D102
         check_is_fitted(self)
         return self._lifted(encode(X, self.encoder_).batch)
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> GraphBatch:  # noqa: ARG002
-        """Fit, then lift the same graphs.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `GRNF.fit`
-        y : ignored
-        **fit_params : ignored
-
-        Returns
-        -------
-        GraphBatch
-        """
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> GraphBatch:  # noqa: ARG002, D102
         return self._lifted(self._fit_encode(X))
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """Return names for the numeric channels of the result: node0, node1, .., edge0, ..
-
-        Parameters
-        ----------
-        input_features : ignored
-
-        Returns
-        -------
-        array of str
-        """
-        check_is_fitted(self)
+    def _column_counts(self) -> dict[str, int]:
         lifted = self._lifted(bare_batch(self.encoder_))
-        widths = (("node", lifted.node_width), ("edge", lifted.edge_width))
-        return np.array([f"{item}{i}" for item, width in widths for i in range(width)], dtype=object)
+        return {"node": lifted.node_width, "edge": lifted.edge_width}
 
     def set_output(self, *, transform: Any = None) -> Self:  # noqa: ARG002
         """Do nothing, for pipelines: the output of a lift is always a `GraphBatch`.
@@ -141,7 +181,7 @@ class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type
         return self
 
     def _fit_encode(self, X: Any) -> GraphBatch:
-        checked_parameters(self, self._rules)
+        checked_parameters(self)
         self.encoder_, samples = fit_encode(X, self._blank_encoder())
         self._fit_batch(samples.batch)
         return samples.batch
@@ -154,11 +194,6 @@ class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type
 
     def _lifted(self, batch: GraphBatch) -> GraphBatch:
         raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
 
 
 class NodeLift(Lift):

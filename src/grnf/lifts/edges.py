@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, shortest_path
 
 from grnf._utils.jit import compiled
-from grnf._utils.rules import Int, OneOf, Table
+from grnf._utils.rules import Int, OneOf, param
 from grnf.graphs import GraphBatch
 from grnf.lifts.base import EdgeLift, adjacency_matrices, with_node_columns
 from grnf.typing import FloatArray
@@ -17,6 +18,7 @@ from grnf.typing import FloatArray
 __all__ = ["ClosedWalks", "Distance", "Resistance"]
 
 
+@dataclass(eq=False, repr=False)
 class Distance(EdgeLift):
     """Adds edges between nodes up to `cutoff` steps apart, and the number of steps as an edge attribute.
 
@@ -38,10 +40,7 @@ class Distance(EdgeLift):
 
     pairs = "all"
 
-    _rules: ClassVar[Table] = {"cutoff": [Int(1), OneOf(None)]}
-
-    def __init__(self, cutoff: int | None = None) -> None:
-        self.cutoff = cutoff
+    cutoff: int | None = param(None, Int(1), OneOf(None))
 
     def pair_values(self, A: FloatArray) -> FloatArray:
         """Return numbers of steps, or infinite if there is no path within the cutoff."""
@@ -51,6 +50,7 @@ class Distance(EdgeLift):
         return steps
 
 
+@dataclass(eq=False, repr=False)
 class Resistance(EdgeLift):
     """Adds the effective resistance between the two ends of each edge, all edges being resistors of 1 ohm.
 
@@ -71,10 +71,7 @@ class Resistance(EdgeLift):
     array([0.667, 0.667, 0.667, 1.   ])
     """
 
-    _rules: ClassVar[Table] = {"pairs": [OneOf("edges", "all")]}
-
-    def __init__(self, pairs: Literal["edges", "all"] = "edges") -> None:
-        self.pairs = pairs
+    pairs: Literal["edges", "all"] = param("edges", OneOf("edges", "all"))
 
     def pair_values(self, A: FloatArray) -> FloatArray:
         """Return resistances, or infinite between parts that are not connected."""
@@ -90,6 +87,7 @@ class Resistance(EdgeLift):
         return np.asarray(resistance)
 
 
+@dataclass(eq=False, repr=False)
 class ClosedWalks(EdgeLift):
     """Adds numbers of closed walks among the neighbors of each node, and of both ends of each edge.
 
@@ -116,11 +114,8 @@ class ClosedWalks(EdgeLift):
     array([ 8.,  0., 32.])
     """
 
-    _rules: ClassVar[Table] = {"steps": [Int(2)], "pairs": [OneOf("edges", "all")]}
-
-    def __init__(self, steps: int = 6, pairs: Literal["edges", "all"] = "edges") -> None:
-        self.steps = steps
-        self.pairs = pairs
+    steps: int = param(6, Int(2))
+    pairs: Literal["edges", "all"] = param("edges", OneOf("edges", "all"))
 
     def _lifted(self, batch: GraphBatch) -> GraphBatch:
         columns = np.zeros((batch.node_ptr[-1], self.steps - 1))

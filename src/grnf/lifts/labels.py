@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.hashing import GOLDEN, mix
 from grnf._utils.random import SEED_RULES, draw_seed
-from grnf._utils.rules import Int, OneOf, Table
+from grnf._utils.rules import Int, OneOf, param
 from grnf.collection import encode
 from grnf.graphs import Codes, GraphBatch, number_keys
 from grnf.io.encode import AttributeEncoder
@@ -87,20 +87,12 @@ class WeisfeilerLehman(LabelLift):
     [True, False, True, True, True]
     """
 
-    _rules: ClassVar[Table] = {
-        "depth": [Int(0)],
-        "dim": [Int(1), OneOf(None)],
-        "columns": [OneOf("categories", "all")],
-        "random_state": SEED_RULES,
-        "direction": [DIRECTION],
-    }
-
-    depth: int = 3
-    dim: int | None = None
+    depth: int = param(3, Int(0))
+    dim: int | None = param(None, Int(1), OneOf(None))
     _: KW_ONLY
-    columns: Literal["categories", "all"] = "categories"
-    random_state: Any = None
-    direction: Direction = "any"
+    columns: Literal["categories", "all"] = param("categories", OneOf("categories", "all"))
+    random_state: Any = param(None, *SEED_RULES)
+    direction: Direction = param("any", DIRECTION)
 
     def _fit_batch(self, batch: GraphBatch) -> None:
         super()._fit_batch(batch)
@@ -156,18 +148,11 @@ class Individualize(LabelLift):
     (True, True)
     """
 
-    _rules: ClassVar[Table] = {
-        "depth": [Int(0), OneOf(None)],
-        "limit": [Int(1)],
-        "dim": [Int(1), OneOf(None)],
-        "random_state": SEED_RULES,
-    }
-
-    depth: int | None = None
-    limit: int = NODES_PER_LEVEL
+    depth: int | None = param(None, Int(0), OneOf(None))
+    limit: int = param(NODES_PER_LEVEL, Int(1))
     _: KW_ONLY
-    dim: int | None = None
-    random_state: Any = None
+    dim: int | None = param(None, Int(1), OneOf(None))
+    random_state: Any = param(None, *SEED_RULES)
 
     def finished(self, X: Any) -> BoolArray:
         """Return which graphs have a finished tree: their codes are complete.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
-from grnf._utils.rules import Bool, Int, OneOf, Table
+from grnf._utils.rules import Bool, Int, OneOf, param
 from grnf.graphs import GraphBatch
 from grnf.lifts.attributes import signed_log
 from grnf.lifts.base import DIRECTION, Direction, NodeLift, adjacency, adjacency_matrices
@@ -19,6 +20,7 @@ BLOCK = 256
 """Walks that are followed at a time in a graph too large for a dense matrix."""
 
 
+@dataclass(eq=False, repr=False)
 class Degree(NodeLift):
     """Adds the degree of each node. Repeated edges count each time, self-loops once.
 
@@ -36,11 +38,9 @@ class Degree(NodeLift):
     array([1., 2., 1.])
     """
 
-    _rules: ClassVar[Table] = {"log": [Bool()], "direction": [DIRECTION]}
-
-    def __init__(self, log: bool = True, *, direction: Direction = "any") -> None:
-        self.log = log
-        self.direction = direction
+    log: bool = param(True, Bool())
+    _: KW_ONLY
+    direction: Direction = param("any", DIRECTION)
 
     def node_columns(self, batch: GraphBatch) -> FloatArray:
         """Return the degree of each node."""
@@ -67,6 +67,7 @@ class Size(NodeLift):
         return np.repeat(np.log1p(counts), batch.sizes, axis=0)
 
 
+@dataclass(eq=False, repr=False)
 class Pool(NodeLift):
     """Adds to each node a statistic of every node attribute over its graph.
 
@@ -83,10 +84,7 @@ class Pool(NodeLift):
            [3., 2.]])
     """
 
-    _rules: ClassVar[Table] = {"kind": [OneOf("mean", "count")]}
-
-    def __init__(self, kind: Literal["mean", "count"] = "mean") -> None:
-        self.kind = kind
+    kind: Literal["mean", "count"] = param("mean", OneOf("mean", "count"))
 
     def node_columns(self, batch: GraphBatch) -> FloatArray:
         """Return the statistics of a graph on each of its nodes."""
@@ -100,6 +98,7 @@ class Pool(NodeLift):
         return np.repeat(pooled, sizes, axis=0)
 
 
+@dataclass(eq=False, repr=False)
 class Propagate(NodeLift):
     """Adds the attributes of neighbors, hop by hop: A^h x after h hops.
 
@@ -124,14 +123,10 @@ class Propagate(NodeLift):
            [4., 1., 2.]])
     """
 
-    _rules: ClassVar[Table] = {"hops": [Int(1)], "kind": [OneOf("mean", "sum")], "direction": [DIRECTION]}
-
-    def __init__(
-        self, hops: int = 2, kind: Literal["mean", "sum"] = "mean", *, direction: Direction = "any"
-    ) -> None:
-        self.hops = hops
-        self.kind = kind
-        self.direction = direction
+    hops: int = param(2, Int(1))
+    kind: Literal["mean", "sum"] = param("mean", OneOf("mean", "sum"))
+    _: KW_ONLY
+    direction: Direction = param("any", DIRECTION)
 
     def node_columns(self, batch: GraphBatch) -> FloatArray:
         """Return the attributes after each hop."""
@@ -168,6 +163,7 @@ class Triangles(NodeLift):
         return np.column_stack([np.log1p(triangles), clustering])
 
 
+@dataclass(eq=False, repr=False)
 class RandomWalk(NodeLift):
     """Adds the probabilities that a random walk returns to its node after 1, 2, .. steps.
 
@@ -186,11 +182,9 @@ class RandomWalk(NodeLift):
     array([0.  , 0.5 , 0.25])
     """
 
-    _rules: ClassVar[Table] = {"steps": [Int(1)], "direction": [DIRECTION]}
-
-    def __init__(self, steps: int = 4, *, direction: Direction = "any") -> None:
-        self.steps = steps
-        self.direction = direction
+    steps: int = param(4, Int(1))
+    _: KW_ONLY
+    direction: Direction = param("any", DIRECTION)
 
     def node_columns(self, batch: GraphBatch) -> FloatArray:
         """Return the probabilities of return."""
@@ -206,15 +200,11 @@ class RandomWalk(NodeLift):
     def _dense(self, step: Any) -> FloatArray:
         """Return the diagonals of the powers. diag(P^(s+t)) needs P^s and P^t only."""
         columns = np.empty((len(step), self.steps))
-        low = power = step
-        for t in range(1, self.steps + 1):
-            if t == 1:
-                columns[:, 0] = np.diag(step)
-            elif t % 2 == 0:
-                columns[:, t - 1] = (power * power.T).sum(axis=1)
-            else:
-                low, power = power, power @ step
-                columns[:, t - 1] = (low * power.T).sum(axis=1)
+        columns[:, 0] = np.diag(step)
+        power = step
+        for t in range(2, self.steps + 1):
+            low, power = power, power @ step if t % 2 else power
+            columns[:, t - 1] = (low * power.T).sum(axis=1)
         return columns
 
     def _by_blocks(self, step: Any) -> FloatArray:
