@@ -23,7 +23,7 @@ from grnf.edits.edit_problem import DenseProblem, EditProblem
 from grnf.edits.propagation import histogram_bound, propagated_mapping
 from grnf.graphs import Graph
 from grnf.symmetry import certificates
-from grnf.typing import FloatArray, IntArray
+from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["bounds", "isomorphism", "solve"]
 
@@ -47,42 +47,21 @@ VISITS = 200
 TINY = 1e-9
 
 
-class Moves(NamedTuple):
-    """The arrays for single nodes with all their edges. `near1` lists the neighbors of each node of g."""
+class Tree(NamedTuple):
+    """State of the exact search: by depth, the images to try, their number, the next one and bounds."""
 
-    node_gain: FloatArray
-    first: IntArray
-    second: IntArray
-    near1: IntArray
-    edge_gain: FloatArray
-
-
-class Stars(NamedTuple):
-    """The arrays for the edges of pairs of nodes.
-
-    `uniform` is (1, a, b) if gains are a for equal codes and b >= a for others, else zeros.
-    """
-
-    first: IntArray
-    second: IntArray
-    near1: IntArray
-    near2: IntArray
-    edge_gain: FloatArray
-    uniform: FloatArray
-
-
-def arrays_of(dense: DenseProblem) -> tuple[Moves, Stars]:
-    """Return a problem for the kernels."""
-    inside, uniform = dense.edge_gain[1:, 1:], np.zeros(3)
-    if inside.size:
-        equal, other = inside[0, 0], inside[0, -1]
-        expected = np.where(np.eye(len(inside), dtype=bool), equal, other)
-        if equal <= other and (inside == expected).all():
-            uniform[:] = 1.0, equal, other
-    codes, near = (dense.first, dense.second), (neighbor_lists(dense.first), neighbor_lists(dense.second))
-    return Moves(dense.node_gain, *codes, near[0], dense.edge_gain), Stars(
-        *codes, *near, dense.edge_gain, uniform
-    )
+    order: IntArray
+    place: IntArray
+    free2: BoolArray
+    twins: IntArray
+    cross: FloatArray
+    fixed: FloatArray
+    children: IntArray
+    bounds: FloatArray
+    n_children: IntArray
+    pointer: IntArray
+    images: IntArray
+    best_images: IntArray
 
 
 @inner
@@ -128,9 +107,9 @@ def assign(cost: FloatArray, size: int, scratch: Any) -> Any:
 
 
 @inlined
-def uniform_star_gain(i: int, x: int, free1: Any, free2: Any, stars: Stars, count: Any) -> Any:
+def uniform_star_gain(i: int, x: int, free1: Any, free2: Any, problem: DenseProblem, count: Any) -> Any:
     """Return the same as `star_gain` if gains are uniform[1] for equal codes and uniform[2] for others."""
-    first, second, near1, near2, _, uniform = stars
+    _, _, first, second, _, _, near1, near2, uniform = problem
     a = b = common = 0
     for at in range(near1[i, 0]):
         j = near1[i, at + 1]
@@ -150,11 +129,11 @@ def uniform_star_gain(i: int, x: int, free1: Any, free2: Any, stars: Stars, coun
 
 
 @inner
-def star_gain(i: int, x: int, free1: Any, free2: Any, stars: Stars, scratch: Any) -> Any:
+def star_gain(i: int, x: int, free1: Any, free2: Any, problem: DenseProblem, scratch: Any) -> Any:
     """Return the largest gain (the most negative sum) of matching edges of i and x to free nodes."""
-    if stars.uniform[0] > 0:
-        return uniform_star_gain(i, x, free1, free2, stars, scratch[1])
-    first, second, near1, near2, edge_gain, _ = stars
+    if problem.uniform[0] > 0:
+        return uniform_star_gain(i, x, free1, free2, problem, scratch[1])
+    _, _, first, second, edge_gain, _, near1, near2, _ = problem
     cost, _, assignment = scratch
     a = b = 0
     for at in range(near1[i, 0]):
@@ -190,32 +169,32 @@ def assignment_scratch(size: int) -> Any:
 
 
 @inner
-def star_scratch(stars: Stars) -> Any:
+def star_scratch(problem: DenseProblem) -> Any:
     """Return the arrays that `star_gain` works with."""
-    size = max(stars.near1.shape[1], stars.near2.shape[1])
-    n_codes = max(stars.edge_gain.shape[0], stars.edge_gain.shape[1])
+    size = max(problem.near1.shape[1], problem.near2.shape[1])
+    n_codes = max(problem.edge_gain.shape)
     return np.empty((size, size)), np.zeros(n_codes, np.int64), assignment_scratch(size)
 
 
 @compiled
-def branch_gains(node_gain: FloatArray, stars: Stars) -> FloatArray:
+def branch_gains(problem: DenseProblem) -> FloatArray:
     """Return the gains of matching single nodes with half of their edges."""
-    n, m = node_gain.shape
+    n, m = problem.node_gain.shape
     free1, free2 = np.ones(n, np.bool_), np.ones(m, np.bool_)
-    scratch = star_scratch(stars)
+    scratch = star_scratch(problem)
     gains = np.empty((n, m))
     for i in range(n):
         for x in range(m):
-            gains[i, x] = node_gain[i, x] + 0.5 * star_gain(i, x, free1, free2, stars, scratch)
+            gains[i, x] = problem.node_gain[i, x] + 0.5 * star_gain(i, x, free1, free2, problem, scratch)
     return gains
 
 
-@inner
-def gain_at(i: int, x: int, images: IntArray, moves: Moves) -> Any:
+@inlined
+def gain_at(i: int, x: int, images: IntArray, problem: DenseProblem) -> Any:
     """Return the gain of i as x, next to all other mapped nodes."""
     if x < 0:
         return 0.0
-    node_gain, first, second, near1, edge_gain = moves
+    _, node_gain, first, second, edge_gain, _, near1, _, _ = problem
     gain = node_gain[i, x]
     for at in range(near1[i, 0]):
         j = near1[i, at + 1]
@@ -226,26 +205,27 @@ def gain_at(i: int, x: int, images: IntArray, moves: Moves) -> Any:
 
 
 @inner
-def gain_of_move(i: int, y: int, images: IntArray, owner: IntArray, moves: Moves) -> Any:
+def give(i: int, x: int, images: IntArray, owner: IntArray) -> None:
+    """Make x the image of i. -1 is no node."""
+    if i >= 0:
+        images[i] = x
+    if x >= 0:
+        owner[x] = i
+
+
+@inner
+def gain_of_move(i: int, y: int, images: IntArray, owner: IntArray, problem: DenseProblem) -> Any:
     """Give i the image y (-1: none), in exchange for its own. Return the change of the cost."""
-    x = images[i]
-    j = owner[y] if y >= 0 else -1
-    before = gain_at(i, x, images, moves)
+    x, j = images[i], owner[y] if y >= 0 else -1
+    before, after = gain_at(i, x, images, problem), 0.0
     if j >= 0:
         images[i] = -1
-        before += gain_at(j, y, images, moves)
+        before += gain_at(j, y, images, problem)
         images[j] = -1
-        after = gain_at(j, x, images, moves)
-        images[j] = x
-    else:
-        after = 0.0
-    images[i] = y
-    after += gain_at(i, y, images, moves)
-    if x >= 0:
-        owner[x] = j
-    if y >= 0:
-        owner[y] = i
-    return after - before
+        after = gain_at(j, x, images, problem)
+    give(j, x, images, owner)
+    give(i, y, images, owner)
+    return after + gain_at(i, y, images, problem) - before
 
 
 @inner
@@ -268,10 +248,9 @@ def wake(i: int, near1: IntArray, active: Any) -> None:
 
 
 @inner
-def descend(images: IntArray, owner: IntArray, active: Any, moves: Moves) -> Any:
+def descend(images: IntArray, owner: IntArray, active: Any, problem: DenseProblem) -> Any:
     """Make moves of active nodes that lower the cost until there is none. Return the change of the cost."""
-    near1 = moves.near1
-    n, m = moves.node_gain.shape
+    near1, (n, m) = problem.near1, problem.node_gain.shape
     total, changed = 0.0, True
     while changed:
         changed = False
@@ -284,32 +263,27 @@ def descend(images: IntArray, owner: IntArray, active: Any, moves: Moves) -> Any
                 if y == x:
                     continue
                 j = owner[y] if y >= 0 else -1
-                change = gain_of_move(i, y, images, owner, moves)
+                change = gain_of_move(i, y, images, owner, problem)
                 if change < -TINY:
                     total += change
                     changed = True
                     wake(i, near1, active)
                     wake(j, near1, active)
-                    continue
-                images[i] = x
-                if x >= 0:
-                    owner[x] = i
-                if y >= 0:
-                    owner[y] = j
-                if j >= 0:
-                    images[j] = y
+                else:
+                    give(i, x, images, owner)
+                    give(j, y, images, owner)
     return total
 
 
 @compiled
-def improve(images: IntArray, restarts: int, moves: Moves, floor: float) -> Any:
+def improve(images: IntArray, restarts: int, problem: DenseProblem, floor: float) -> Any:
     """Improve a correspondence by moves and exchanges of nodes, with restarts. Return the change of the cost.
 
     A restart exchanges the images of three random nodes, and is taken back if the result is worse. The
     search ends if the change reaches `floor`.
     """
-    near1 = moves.near1
-    n, m = moves.node_gain.shape
+    near1 = problem.near1
+    n, m = problem.node_gain.shape
     owner, active = owners(images, m), np.ones(n, np.bool_)
     total, best_total = 0.0, 0.0
     best = images.copy()
@@ -325,8 +299,8 @@ def improve(images: IntArray, restarts: int, moves: Moves, floor: float) -> Any:
                 if images[i] != y:
                     wake(i, near1, active)
                     wake(owner[y], near1, active)
-                    total += gain_of_move(i, y, images, owner, moves)
-        total += descend(images, owner, active, moves)
+                    total += gain_of_move(i, y, images, owner, problem)
+        total += descend(images, owner, active, problem)
         if total <= best_total:
             best_total = total
             best[:] = images
@@ -360,126 +334,97 @@ def insert_sorted(bounds: FloatArray, children: IntArray, made: int, bound: floa
 
 
 @inner
-def expand(
-    d: int, state: Any, node_gain: FloatArray, stars: Stars, big: Any, total: float, best: float, step: float
-) -> None:
+def expand(d: int, tree: Tree, problem: DenseProblem, big: Any, best: float) -> None:
     """List the images of the node at depth d that may lead to a better correspondence, best bound first."""
-    order, place, free2, twins, cross, fixed, children, bounds, count, pointer = state
     cost, columns, free1, assignment, scratch = big
-    u, v = assignment[:2]
-    n, m = node_gain.shape
-    width = 0
+    bounds, (u, v), (n, m) = tree.bounds[d], assignment[:2], problem.node_gain.shape
+    height, width = n - d, 0
     for x in range(m):
-        if free2[x]:
+        if tree.free2[x]:
             columns[width] = x
             width += 1
-    height = n - d
     for i in range(n):
-        free1[i] = place[i] >= d
+        free1[i] = tree.place[i] >= d
     size = max(height, width)
     for a in range(size):
         for b in range(size):
             cost[a, b] = 0.0
             if a < height and b < width:
-                i, x = order[d + a], columns[b]
-                star = star_gain(i, x, free1, free2, stars, scratch)
-                gain = node_gain[i, x] + cross[d, i, x] + 0.5 * star
+                i, x = tree.order[d + a], columns[b]
+                star = star_gain(i, x, free1, tree.free2, problem, scratch)
+                gain = problem.node_gain[i, x] + tree.cross[d, i, x] + 0.5 * star
                 cost[a, b] = min(gain, 0.0)
                 if a == 0:
-                    bounds[d, b] = gain
-    base = total + fixed[d] + assign(cost, size, assignment)
-    made = 0
-    pointer[d] = count[d] = 0
-    if base >= best - step + TINY:
+                    bounds[b] = gain
+    base = problem.total + tree.fixed[d] + assign(cost, size, assignment)
+    tree.pointer[d] = tree.n_children[d] = made = 0
+    limit = best - max(problem.step, 2 * TINY) + TINY
+    if base >= limit:
         return
     smallest = np.inf
     for b in range(size):
         smallest = min(smallest, -v[b + 1])
-    limit = best - step + TINY
     for b in range(width + 1):
         if b < width:
             x = columns[b]
-            bound = base + max(bounds[d, b] - u[1] - v[b + 1], 0.0)
-            if has_twin(twins, columns, b):
+            bound = base + max(bounds[b] - u[1] - v[b + 1], 0.0)
+            if has_twin(tree.twins, columns, b):
                 continue
         else:
             x, bound = -1, base + max(smallest - u[1], 0.0)
-        if bound >= limit:
-            continue
-        insert_sorted(bounds[d], children[d], made, bound, x)
-        made += 1
-    count[d] = made
+        if bound < limit:
+            insert_sorted(bounds, tree.children[d], made, bound, x)
+            made += 1
+    tree.n_children[d] = made
 
 
 @compiled
-def search(
-    depth: int,
-    nodes: int,
-    state: Any,
-    node_gain: FloatArray,
-    stars: Stars,
-    images: IntArray,
-    best_images: IntArray,
-    total: float,
-    best: float,
-    step: float,
-) -> Any:
+def search(depth: int, nodes: int, tree: Tree, problem: DenseProblem, best: Any) -> Any:
     """Search depth first, up to some nodes of the tree. Return the depth (-1: finished) and the best cost."""
-    order, _, free2, _, cross, fixed, children, bounds, count, pointer = state
-    first, second, edge_gain = stars.first, stars.second, stars.edge_gain
-    n, m = node_gain.shape
+    images, fixed, cross, pointer = tree.images, tree.fixed, tree.cross, tree.pointer
+    n, m = problem.node_gain.shape
     size = max(n, m)
     big = (
         np.empty((size, size)), np.empty(size, np.int64), np.empty(n, np.bool_), assignment_scratch(size),
-        star_scratch(stars),
+        star_scratch(problem),
     )  # fmt: skip
     d = depth
     if d == -2:  # not begun
         d = 0
-        expand(0, state, node_gain, stars, big, total, best, step)
+        expand(0, tree, problem, big, best)
     visited = 0
     while d >= 0 and visited < nodes:
-        i = order[d]
+        i, at = tree.order[d], pointer[d]
         if images[i] >= 0:
-            free2[images[i]] = True
+            tree.free2[images[i]] = True
             images[i] = -1
-        if pointer[d] >= count[d] or bounds[d, pointer[d]] >= best - step + TINY:
+        if at >= tree.n_children[d] or tree.bounds[d, at] >= best - max(problem.step, 2 * TINY) + TINY:
             d -= 1
             continue
-        x = children[d, pointer[d]]
+        x = tree.children[d, at]
         pointer[d] += 1
         visited += 1
         images[i] = x
         fixed[d + 1] = fixed[d]
         if x >= 0:
-            free2[x] = False
-            fixed[d + 1] += node_gain[i, x] + cross[d, i, x]
+            tree.free2[x] = False
+            fixed[d + 1] += problem.node_gain[i, x] + cross[d, i, x]
         if d + 1 == n:
-            if total + fixed[n] < best - TINY:
-                best = total + fixed[n]
-                best_images[:] = images
+            if problem.total + fixed[n] < best - TINY:
+                best = problem.total + fixed[n]
+                tree.best_images[:] = images
             continue
         for a in range(d + 1, n):
-            j = order[a]
-            p = first[j, i]
+            j = tree.order[a]
+            p = problem.first[j, i]
             for y in range(m):
                 cross[d + 1, j, y] = cross[d, j, y]
-                if x >= 0 and p > 0 and free2[y]:
-                    cross[d + 1, j, y] += edge_gain[p, second[y, x]]
+                if x >= 0 and p > 0 and tree.free2[y]:
+                    cross[d + 1, j, y] += problem.edge_gain[p, problem.second[y, x]]
         d += 1
-        images[order[d]] = -1
-        expand(d, state, node_gain, stars, big, total, best, step)
+        images[tree.order[d]] = -1
+        expand(d, tree, problem, big, best)
     return d, best
-
-
-def neighbor_lists(codes: IntArray) -> IntArray:
-    """Return the number of neighbors of each node, followed by the neighbors."""
-    degrees = np.count_nonzero(codes, axis=1)
-    lists = np.zeros((len(codes), 1 + int(degrees.max(initial=0))), np.int64)
-    lists[:, 0] = degrees
-    rows, columns = np.nonzero(codes)
-    lists[rows, 1 + np.arange(len(rows)) - np.repeat(np.cumsum(degrees) - degrees, degrees)] = columns
-    return lists
 
 
 def solve(problem: EditProblem, time_limit: float, effort: int = QUICK) -> tuple[IntArray, float, bool]:
@@ -498,12 +443,8 @@ def solve(problem: EditProblem, time_limit: float, effort: int = QUICK) -> tuple
             return mapping, 0.0, False
     if not finished and time_limit > 0 and max(n, m) <= EXACT_NODES:
         upper += improved(dense, images, THOROUGH, lower - upper)
-        tree = Search(dense, images, upper)
-        finished = tree.run(0)  # may compile, so the clock starts after it
-        end = time.monotonic() + time_limit
-        while not finished and time.monotonic() < end:
-            finished = tree.run(VISITS)
-        images, lower = tree.mapping, max(lower, _rounded_up(tree.lower_bound, dense.step))
+        images, found, finished = searched(dense, images, upper, time_limit)
+        lower = max(lower, _rounded_up(found, dense.step))
     if n > m:
         inverse = np.full(n, -1)
         inverse[images[images >= 0]] = np.flatnonzero(images >= 0)
@@ -513,7 +454,7 @@ def solve(problem: EditProblem, time_limit: float, effort: int = QUICK) -> tuple
 
 def bounds(dense: DenseProblem, effort: int) -> tuple[IntArray, float, float]:
     """Return a correspondence, and a lower and an upper bound, by assignment and by improvement."""
-    gains = branch_gains(dense.node_gain, arrays_of(dense)[1])
+    gains = branch_gains(dense)
     rows, columns = linear_sum_assignment(np.minimum(gains, 0.0))
     lower = dense.total + float(np.minimum(gains[rows, columns], 0.0).sum())
     lower = max(_rounded_up(lower, dense.step), 0.0)
@@ -532,7 +473,7 @@ def improved(dense: DenseProblem, images: IntArray, effort: int, floor: float) -
     if not (n and m and floor < 0):
         return 0.0
     restarts = min(effort // (n * m), MOST_RESTARTS)
-    return float(improve(images, restarts, arrays_of(dense)[0], floor))
+    return float(improve(images, restarts, dense, floor))
 
 
 def _rounded_up(bound: float, step: float) -> float:
@@ -558,36 +499,29 @@ def isomorphism(problem: EditProblem) -> IntArray | None:
     return mapping
 
 
-class Search:
-    """Exact search for the cheapest correspondence, which can be interrupted."""
+def searched(
+    problem: DenseProblem, images: IntArray, best: float, time_limit: float
+) -> tuple[IntArray, float, bool]:
+    """Search exactly until the time limit, from a correspondence and its cost.
 
-    def __init__(self, problem: DenseProblem, mapping: IntArray, cost: float) -> None:
-        n, m = problem.node_gain.shape
-        self.total, self.best, self.depth = problem.total, cost, -2
-        self.step = problem.step or 2 * TINY
-        self.mapping, self.images = mapping.astype(np.int64), np.full(n, -1)
-        order = _order(problem.first)
-        place = np.empty(n, np.int64)
-        place[order] = np.arange(n)
-        self.state = (
-            order, place, np.ones(m, np.bool_), _twins(problem), np.zeros((n + 1, n, m)), np.zeros(n + 1),
-            np.zeros((n + 1, m + 1), np.int64), np.zeros((n + 1, m + 1)), np.zeros(n + 1, np.int64),
-            np.zeros(n + 1, np.int64),
-        )  # fmt: skip
-        self.problem = problem.node_gain, arrays_of(problem)[1]
-
-    def run(self, nodes: int) -> bool:
-        """Visit nodes of the tree. Return whether the search is finished."""
-        given = self.depth, nodes, self.state, *self.problem, self.images, self.mapping
-        self.depth, self.best = search(*given, self.total, self.best, self.step)
-        return bool(self.depth == -1)
-
-    @property
-    def lower_bound(self) -> float:
-        """A lower bound on the cost of all correspondences, by the branches that were not visited."""
-        bounds, count, pointer = self.state[7:]
-        waiting = [bounds[d, pointer[d] : count[d]].min(initial=np.inf) for d in range(self.depth + 1)]
-        return float(min([self.best, *waiting]))
+    Returns the best correspondence, a lower bound on the cost of all, by the branches that were not visited,
+    and whether there are none.
+    """
+    n, m = problem.node_gain.shape
+    order = _order(problem.first)
+    tree = Tree(
+        order, np.argsort(order), np.ones(m, np.bool_), _twins(problem), np.zeros((n + 1, n, m)),
+        np.zeros(n + 1), np.zeros((n + 1, m + 1), np.int64), np.zeros((n + 1, m + 1)),
+        np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.full(n, -1), images.astype(np.int64),
+    )  # fmt: skip
+    depth, best = search(-2, 0, tree, problem, best)  # may compile, so the clock starts after it
+    end = time.monotonic() + time_limit
+    while depth >= 0 and time.monotonic() < end:
+        depth, best = search(depth, VISITS, tree, problem, best)
+    waiting = [
+        tree.bounds[d, tree.pointer[d] : tree.n_children[d]].min(initial=best) for d in range(depth + 1)
+    ]
+    return tree.best_images, float(min([best, *waiting])), depth == -1
 
 
 def _order(codes: IntArray) -> IntArray:

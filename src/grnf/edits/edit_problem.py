@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -67,11 +68,10 @@ class ItemCosts:
                 x, y = column[one], column[other]
                 unequal |= np.abs(x - y) > tolerance * np.maximum(1.0, np.maximum(np.abs(x), np.abs(y)))
             return np.where(unequal, float(self.substitution), 0.0)
-        known: dict[tuple[int, int], float] = {}
-        for pair in set(zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)):
-            known[pair] = _checked_cost(self.substitution(self.labels[pair[0]], self.labels[pair[1]]))
+        rule, labels = self.substitution, self.labels
+        cost = cache(lambda i, j: _checked_cost(rule(labels[i], labels[j])))
         pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
-        return np.array([known[pair] for pair in pairs], float).reshape(one.shape)
+        return np.array([cost(i, j) for i, j in pairs], float).reshape(one.shape)
 
     def single(self, rule: Cost, codes: IntArray) -> FloatArray:
         """Return the costs of deleting or inserting codes."""
@@ -134,11 +134,12 @@ class CodedGraph:
         return np.array(list(self.edges), np.int64).reshape(-1, 2)
 
 
-@dataclass(frozen=True, eq=False)
-class DenseProblem:
-    """The problem as matrices. Codes of pairs are 0 for nodes that are not connected.
+class DenseProblem(NamedTuple):
+    """The problem as matrices, for kernels. Codes of pairs are 0 for nodes that are not connected.
 
-    All costs are multiples of `step`. It is 0 if they are not multiples of 1 or 1/2.
+    All costs are multiples of `step`. It is 0 if they are not multiples of 1 or 1/2. `near1` and `near2` have
+    for each node the number of its neighbors and the neighbors. `uniform` is (1, a, b) if edge gains are a
+    for equal codes and b >= a for others, else zeros.
     """
 
     total: float
@@ -147,11 +148,44 @@ class DenseProblem:
     second: IntArray
     edge_gain: FloatArray
     step: float
+    near1: IntArray
+    near2: IntArray
+    uniform: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        total: float,
+        node_gain: FloatArray,
+        first: IntArray,
+        second: IntArray,
+        edge_gain: FloatArray,
+        step: float,
+    ) -> DenseProblem:
+        """Return the problem with lists of neighbors."""
+        inside, uniform = edge_gain[1:, 1:], np.zeros(3)
+        if inside.size:
+            equal, other = inside[0, 0], inside[0, -1]
+            expected = np.where(np.eye(len(inside), dtype=bool), equal, other)
+            if equal <= other and (inside == expected).all():
+                uniform[:] = 1.0, equal, other
+        gains = np.ascontiguousarray(node_gain), np.ascontiguousarray(edge_gain)
+        near = _neighbor_lists(first), _neighbor_lists(second)
+        return cls(total, gains[0], first, second, gains[1], step, *near, uniform)
 
     def turned(self) -> DenseProblem:
         """Return the problem of editing the second graph into the first."""
-        gains = np.ascontiguousarray(self.node_gain.T), np.ascontiguousarray(self.edge_gain.T)
-        return DenseProblem(self.total, gains[0], self.second, self.first, gains[1], self.step)
+        codes = self.second, self.first
+        return DenseProblem.of(self.total, self.node_gain.T, *codes, self.edge_gain.T, self.step)
+
+
+def _neighbor_lists(codes: IntArray) -> IntArray:
+    degrees = np.count_nonzero(codes, axis=1)
+    lists = np.zeros((len(codes), 1 + int(degrees.max(initial=0))), np.int64)
+    lists[:, 0] = degrees
+    rows, columns = np.nonzero(codes)
+    lists[rows, 1 + np.arange(len(rows)) - np.repeat(np.cumsum(degrees) - degrees, degrees)] = columns
+    return lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +233,7 @@ class EditProblem:
         )
         parts = np.concatenate([[total], node_gain.ravel(), edge_gain.ravel()])
         step = next((step for step in (1.0, 0.5) if np.allclose(parts / step, np.round(parts / step))), 0.0)
-        return DenseProblem(total, node_gain, matrices[0], matrices[1], edge_gain, step)
+        return DenseProblem.of(total, node_gain, matrices[0], matrices[1], edge_gain, step)
 
     def _bundle_gains(self, bundles: list[tuple[int, ...]]) -> FloatArray:
         """Return the gains of tuples of parallel edges by their numbers, 0 for number 0."""

@@ -88,9 +88,8 @@ class Hits:
         for row, query in enumerate(self.queries):
             for rank, name in enumerate(self.ids[row]):
                 values: list[Any] = [query, rank + 1, name, float(self.distances[row][rank])]
-                values += [] if self.standard_errors is None else [float(self.standard_errors[row][rank])]
-                values += [] if self.intervals is None else self.intervals[row][rank].tolist()
-                values += [] if self.status is None else [self.status[row][rank]]
+                for known in (self.standard_errors, self.intervals, self.status):
+                    values += [] if known is None else np.ravel(known[row][rank]).tolist()
                 yield dict(zip(self.columns, values, strict=True))
 
     @property
@@ -229,9 +228,9 @@ class GraphIndex:
         rows = self._space_map(collection.vectors)
         if self._segments.parts:
             rows = rows.astype(self._segments.parts[0].rows.dtype, copy=False)
-        columns = [_columns_of(graph) for graph in (X if isinstance(X, list) else [])]
-        texts = [json.dumps(one) for one in columns] if any(columns) else None
-        self._segments.add(rows, names, collection.graphs if self.keep_graphs else None, texts)
+        graphs = collection.graphs if self.keep_graphs else None
+        columns = list(map(_columns_of, X)) if isinstance(X, list) else ["{}"] * len(rows)
+        self._segments.add(rows, names, graphs, columns)
         return self
 
     def remove(self, ids: Sequence[str]) -> Self:
@@ -541,35 +540,33 @@ class GraphIndex:
     def _hits(
         self, queries: Collection, neighbors: list[Neighbors], others: bool, level: float | None, most: Any
     ) -> Hits:
-        ids, rows, distances, errors, intervals = [], [], [], [], []
         estimates = self.space == "plain" and hasattr(self.transformer, "_precision")
         precision = self._precision() if estimates else {}
-        for at, (query, z, (positions, far)) in enumerate(
-            zip(queries.ids, queries.vectors, neighbors, strict=True)
-        ):
+        known: Any = [] if estimates else None, None if level is None else []
+        hits = Hits(queries.ids, [], [], [], *known)
+        for at, (z, (positions, far)) in enumerate(zip(queries.vectors, neighbors, strict=True)):
             names, numbers = self._segments.names_and_numbers(positions)
             if others:
-                keep = [i for i, name in enumerate(names) if name != query][:most]
+                keep = [i for i, name in enumerate(names) if name != queries.ids[at]][:most]
                 names, numbers = [names[i] for i in keep], numbers[keep]
                 positions, far = positions[keep], far[keep]
-            ids.append(names)
-            rows.append(numbers)
-            distances.append(far)
-            if estimates:
-                vectors = np.array([self._segments.row(p) for p in positions]).reshape(-1, len(z))
-                errors.append(
-                    distance_errors(vectors, z, precision.get("heads", 1), precision.get("exact", False))
-                )
-            if level is not None:
+            hits.ids.append(names)
+            hits.rows.append(numbers)
+            hits.distances.append(far)
+            if hits.standard_errors is None:
+                continue
+            vectors = np.array([self._segments.row(p) for p in positions]).reshape(-1, len(z))
+            settings = precision.get("heads", 1), precision.get("exact", False)
+            hits.standard_errors.append(distance_errors(vectors, z, *settings))
+            if level is not None and hits.intervals is not None:
                 bounds = self._upper_bounds(queries, at, positions)
                 found = map(partial(distance, z, **precision), vectors)
                 ends = [
                     replace(d, upper=partial(float, bound)).interval(level)
                     for d, bound in zip(found, bounds, strict=True)
                 ]
-                intervals.append(np.array(ends).reshape(-1, 2))
-        known = errors if estimates else None, intervals if level is not None else None
-        return Hits(queries.ids, ids, rows, distances, *known)
+                hits.intervals.append(np.array(ends).reshape(-1, 2))
+        return hits
 
     def _upper_bounds(self, queries: Collection, at: int, positions: IntArray) -> FloatArray:
         """Return what d_P^2 of a query and each hit is at most, infinite without graphs."""
@@ -627,7 +624,7 @@ class GraphIndex:
             )
 
 
-def _columns_of(graph: Any) -> dict[str, str | None]:
-    """Return the columns of a graph as texts, such as its SMILES."""
+def _columns_of(graph: Any) -> str:
+    """Return the columns of a graph as texts, such as its SMILES, in a JSON object."""
     columns = {"smiles": graph} if isinstance(graph, str) else getattr(graph, "graph_columns", {})
-    return {name: None if value is None else str(value) for name, value in columns.items()}
+    return json.dumps({name: None if value is None else str(value) for name, value in columns.items()})

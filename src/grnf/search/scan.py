@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,7 @@ from grnf._utils.jit import compiled, inner
 from grnf.search.whitening import BLOCK
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Sketcher", "blocks_of", "boxes_of", "nearest", "tree_order", "within"]
+__all__ = ["Sketcher", "View", "arranged", "longest", "nearest", "within"]
 
 Sketches = npt.NDArray[np.float32]
 
@@ -116,20 +117,33 @@ def tree_order(S: Sketches) -> IntArray:
     return order
 
 
-def blocks_of(S: Sketches, order: IntArray) -> Sketches:
-    """Return sketches in blocks, axis by axis: shape (n_blocks, d, WIDTH), padded with infinity."""
+def arranged(rows: FloatArray, width: int) -> tuple[IntArray, Sketcher, Sketches, Sketches, Sketches]:
+    """Return an order of rows, their sketches, and the boxes of the blocks, in that order.
+
+    Sketches are stored axis by axis, shape (n_blocks, d, WIDTH), padded with infinity. The boxes have the
+    least and the largest value of each axis in each block, shapes (d, n_blocks).
+    """
+    sketcher = Sketcher.of(rows, min(width, rows.shape[1] + 1))
+    S = sketcher(rows)
+    order = tree_order(S)
     blocks = np.full((-(-len(order) // WIDTH), S.shape[1], WIDTH), np.inf, np.float32)
     for number, block in enumerate(blocks):
-        rows = order[number * WIDTH : (number + 1) * WIDTH]
-        block[:, : len(rows)] = S[rows].T
-    return blocks
+        own = order[number * WIDTH : (number + 1) * WIDTH]
+        block[:, : len(own)] = S[own].T
+    high = np.where(np.isinf(blocks), -np.inf, blocks).max(axis=2).astype(np.float32)
+    return order, sketcher, blocks, np.ascontiguousarray(blocks.min(axis=2).T), np.ascontiguousarray(high.T)
 
 
-def boxes_of(blocks: Sketches) -> tuple[Sketches, Sketches]:
-    """Return the least and the largest value of each axis in each block, shapes (d, n_blocks)."""
-    low = blocks.min(axis=2)
-    high = np.where(np.isinf(blocks), -np.inf, blocks).max(axis=2)
-    return np.ascontiguousarray(low.T), np.ascontiguousarray(high.T.astype(np.float32))
+def longest(rows: FloatArray) -> float:
+    """Return the length of the longest row, rounded up."""
+    blocks = (np.asarray(rows[i : i + BLOCK], dtype=np.float64) for i in range(0, len(rows), BLOCK))
+    return max(float(np.linalg.norm(block, axis=1).max()) for block in blocks) * (1 + 1e-9)
+
+
+View = tuple[Any, ...]
+"""Rows in the order of a tree, for kernels: rows (n, M), sketch (n_blocks, d, WIDTH), numbers and alive (n,),
+low and high (d, n_blocks), factor, slack. Of equal distances the smallest number comes first, and rows that
+are not alive are left out. Factor and slack are the largest rounding of sketch distances, relative and not."""
 
 
 @inner
@@ -158,13 +172,13 @@ def _square(row, q):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _bounds(s, low, high, out):  # type: ignore[no-untyped-def]
-    """Write the squares of the distances from a sketch to all boxes."""
+def _bounds(least, most, low, high, out):  # type: ignore[no-untyped-def]
+    """Write the squares of the distances from a box, or from a sketch as both of its ends, to all boxes."""
     out[:] = 0
-    for axis in range(len(s)):
-        at, lows, highs = s[axis], low[axis], high[axis]
+    for axis in range(len(low)):
+        first, last, lows, highs = least[axis], most[axis], low[axis], high[axis]
         for box in range(len(out)):
-            d = max(max(lows[box] - at, at - highs[box]), np.float32(0))
+            d = max(max(lows[box] - last, first - highs[box]), np.float32(0))
             out[box] += d * d
 
 
@@ -212,9 +226,9 @@ def _sift(squares, numbers, positions):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _offer(block, q, s, segment, factor, slack, offset, sums, heap):  # type: ignore[no-untyped-def]
+def _offer(block, q, s, view, offset, sums, heap):  # type: ignore[no-untyped-def]
     """Put rows of a block that are near enough into the heap. Return how many distances were computed."""
-    rows, sketch, numbers, alive = segment
+    rows, sketch, numbers, alive, _, _, factor, slack = view
     squares, kept, positions = heap
     limit, computed = _reach(squares[0], factor, slack), 0
     if not _sketch_squares(s, sketch[block], sums, limit):
@@ -233,34 +247,20 @@ def _offer(block, q, s, segment, factor, slack, offset, sums, heap):  # type: ig
 
 
 @compiled
-def nearest(q, s, segment, boxes, factor, slack, offset, heap):  # type: ignore[no-untyped-def]
-    """Update a heap of the k nearest rows to a query by the rows of a segment.
+def nearest(q, s, view, offset, heap):  # type: ignore[no-untyped-def]
+    """Update a heap of the k nearest rows to a query, which has the sketch s.
 
-    Parameters
-    ----------
-    q, s : arrays, shapes (M,) and (d,)
-        The query in double precision, and its sketch.
-    segment : (rows, sketch, numbers, alive)
-        Shapes (n, M), (n_blocks, d, WIDTH), (n,) and (n,). Of equal distances the smallest number wins.
-    boxes : (low, high), shapes (d, n_blocks)
-    factor, slack : float
-        Largest effect of rounding on a sketch distance, relative and absolute.
-    offset : int
-        Added to the positions of rows.
-    heap : (squares, numbers, positions)
-        Arrays of length k, the last in order first. Free entries have the square infinity.
-
-    Returns the number of distances and the number of blocks of sketches that were computed.
+    The heap has squares, numbers and positions (to which `offset` is added), the last in order first. Free
+    entries have the square infinity. Returns how many distances and blocks of sketches were computed.
     """
-    squares = heap[0]
-    low, high = boxes
-    n_blocks = low.shape[1]
+    _, _, _, _, low, high, factor, slack = view
+    squares, n_blocks = heap[0], low.shape[1]
     bounds, sums = np.empty(n_blocks, np.float32), np.empty(WIDTH, np.float32)
-    _bounds(s, low, high, bounds)
+    _bounds(s, s, low, high, bounds)
     computed, blocks = 0, 0
     while squares[0] == np.inf and blocks < n_blocks:
         best = np.argmin(bounds)
-        computed += _offer(best, q, s, segment, factor, slack, offset, sums, heap)
+        computed += _offer(best, q, s, view, offset, sums, heap)
         bounds[best] = np.inf
         blocks += 1
     if squares[0] == np.inf:
@@ -269,30 +269,25 @@ def nearest(q, s, segment, boxes, factor, slack, offset, heap):  # type: ignore[
     for block in left[np.argsort(bounds[left], kind="mergesort")]:
         if bounds[block] > _reach(squares[0], factor, slack):
             break
-        computed += _offer(block, q, s, segment, factor, slack, offset, sums, heap)
+        computed += _offer(block, q, s, view, offset, sums, heap)
         blocks += 1
     return computed, blocks
 
 
 @compiled
-def within(q, s, segment, boxes, factor, slack, square):  # type: ignore[no-untyped-def]
-    """Return the positions of rows whose squared distance to a query is at most `square`, and the squares.
-
-    Parameters are those of `nearest`.
-    """
-    rows, sketch, _, alive = segment
-    low, high = boxes
+def within(q, s, view, square):  # type: ignore[no-untyped-def]
+    """Return the positions of rows whose squared distance to a query is at most `square`, and the squares."""
+    rows, sketch, _, alive, low, high, factor, slack = view
     bounds, sums = np.empty(low.shape[1], np.float32), np.empty(WIDTH, np.float32)
-    _bounds(s, low, high, bounds)
+    _bounds(s, s, low, high, bounds)
     limit = _reach(square, factor, slack)
     positions, squares, size = np.empty(64, np.int64), np.empty(64), 0
-    for block in np.flatnonzero(bounds <= limit):
+    near: Any = np.flatnonzero(bounds <= limit)
+    for block in near:
         if not _sketch_squares(s, sketch[block], sums, limit):
             continue
-        for i in range(WIDTH):
+        for i in range(min(WIDTH, len(rows) - block * WIDTH)):
             position = block * WIDTH + i
-            if position >= len(rows):
-                break
             if sums[i] > limit or not alive[position]:
                 continue
             value = _square(rows[position], q)

@@ -9,7 +9,8 @@
         sketch.npy      (n_blocks, d, 256)
         low.npy, high.npy                (d, n_blocks) boxes around the blocks
         center.npy, axes.npy             parameters of the sketches
-        ids_text.npy, ids_ends.npy, ids_hashes.npy, ids_positions.npy      names (see `Ids`)
+        ids_text.npy, ids_ends.npy         names, and where each ends
+        ids_hashes.npy, ids_positions.npy  sorted hashes of the names, and the rows that have them
         graphs.jsonl, graphs_ends.npy    the graphs, one per line, if they are kept
         columns_text.npy, columns_ends.npy    a JSON object with the columns of each graph, if they have any
     alive-N-K.npy       which rows of segment N were not removed
@@ -27,6 +28,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -64,8 +66,8 @@ from grnf._utils.saved import (
 from grnf.errors import GraphError
 from grnf.io.files.node_link import graph_of_line, write_json_lines
 from grnf.io.raw import RawGraph
-from grnf.search.scan import Sketcher, blocks_of, boxes_of, nearest, tree_order, within
-from grnf.search.whitening import BLOCK, SPACES, SpaceMap, Whitening, unchanged
+from grnf.search.scan import Sketcher, View, arranged, longest, nearest, within
+from grnf.search.whitening import SPACES, SpaceMap, Whitening, unchanged
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["IndexState", "Neighbors", "Segments", "load_index", "save_index"]
@@ -78,11 +80,14 @@ HEAD = "index.json"
 LARGE = ("rows.npy", "graphs.jsonl")
 """Files that are checked against their checksums only on request."""
 
-OWN = ("rows", "numbers", "sketch", "low", "high")
-IDS = ("text", "ends", "hashes", "positions")
-SKETCHER = ("center", "axes")
+ARRAYS = (
+    "rows", "numbers", "sketch", "low", "high", "center", "axes", "ids_text", "ids_ends", "ids_hashes",
+    "ids_positions", "columns_text", "columns_ends", "graphs_ends",
+)  # fmt: skip
+"""Arrays of a segment. The last three may be absent."""
+
 WHITENING = ("mean", "variances", "axes")
-"""Arrays of a segment, of its names, of its sketches, and of the map of a whitened index."""
+"""Arrays of the map of a whitened index."""
 
 SCHEMA = {
     "settings": {
@@ -99,64 +104,26 @@ Neighbors = tuple[IntArray, FloatArray]
 """Positions, counted over all segments, and distances."""
 
 
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """Texts as arrays that can be mapped from disk: all of them, and where each ends."""
-
-    text: npt.NDArray[np.uint8]
-    ends: IntArray
-
-    @classmethod
-    def joined(cls, encoded: Sequence[bytes]) -> Texts:
-        """Return encoded texts."""
-        ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
-        return Texts(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends)
-
-    def at(self, positions: IntArray) -> list[str]:
-        """Return the texts at these positions."""
-        starts = np.where(positions > 0, self.ends[positions - 1], 0).tolist()
-        text: Any = memoryview(self.text)  # type: ignore[arg-type, unused-ignore]
-        stops = self.ends[positions].tolist()
-        return [str(text[a:b], "utf-8", "surrogatepass") for a, b in zip(starts, stops, strict=True)]
+def _joined(name: str, texts: Iterable[bytes]) -> dict[str, npt.NDArray[Any]]:
+    """Return texts as arrays that can be mapped from disk: all of them, and where each ends."""
+    texts = list(texts)
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    return {f"{name}_text": np.frombuffer(b"".join(texts), dtype=np.uint8), f"{name}_ends": ends}
 
 
-@dataclass(frozen=True, eq=False)
-class Ids(Texts):
-    """Unique names: with sorted hashes and positions, to find them."""
-
-    hashes: npt.NDArray[np.uint64]
-    positions: IntArray
-
-    @classmethod
-    def of(cls, names: Sequence[str]) -> Ids:
-        """Return names, which must be unique."""
-        encoded = [name.encode("utf-8", "surrogatepass") for name in names]
-        hashes = _hashes(encoded)
-        order = np.argsort(hashes, kind="stable")
-        same = np.flatnonzero(np.diff(hashes[order]) == 0)
-        for first, second in zip(order[same], order[same + 1], strict=True):
-            if names[first] == names[second]:
-                raise GraphError(
-                    f"ids must be unique, got {names[first]!r} twice",
-                    cure="Without ids, graphs are named by their row number",
-                )
-        texts = cls.joined(encoded)
-        return cls(texts.text, texts.ends, hashes[order], order)
-
-    def find(self, names: Sequence[str]) -> IntArray:
-        """Return the positions of names, or -1 for those that are absent."""
-        hashes = _hashes(name.encode("utf-8", "surrogatepass") for name in names)
-        positions = np.full(len(names), -1)
-        first, last = np.searchsorted(self.hashes, hashes), np.searchsorted(self.hashes, hashes, "right")
-        for row in np.flatnonzero(first < last).tolist():
-            same = self.positions[first[row] : last[row]]  # several names may have the same hash
-            equal = (p for p, name in zip(same, self.at(same), strict=True) if name == names[row])
-            positions[row] = next(equal, -1)
-        return positions
+def _texts(text: Any, ends: IntArray, positions: IntArray) -> list[str]:
+    """Return the texts at these positions."""
+    starts = np.where(positions > 0, ends[positions - 1], 0).tolist()
+    whole = memoryview(text)
+    return [str(whole[a:b], "utf-8", "surrogatepass") for a, b in zip(starts, ends[positions], strict=True)]
 
 
-def _hashes(names: Iterable[bytes]) -> npt.NDArray[np.uint64]:
-    digests = b"".join(hashlib.blake2b(name, digest_size=8).digest() for name in names)
+def _encoded(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
+
+
+def _hashes(names: Iterable[str]) -> npt.NDArray[np.uint64]:
+    digests = b"".join(hashlib.blake2b(_encoded(name), digest_size=8).digest() for name in names)
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
@@ -181,52 +148,57 @@ class GraphLines:
 class Segment:
     """Rows that were added together, in the order of a tree, with all that a scan needs.
 
-    `numbers` tells when each row was added: of rows at equal distances the older one comes first. `alive` is
-    0 for removed rows. `norm` is the length of the longest row. `folder` has the files, except for `alive`.
+    The arrays are those of the files with their names. `numbers` tells when each row was added: of rows at
+    equal distances the older one comes first. `alive` is 0 for removed rows. `norm` is the length of the
+    longest row. `folder` has the files, except for `alive`.
     """
 
-    ids: Ids
     rows: FloatArray
     numbers: IntArray
-    alive: npt.NDArray[np.uint8]
-    sketcher: Sketcher
     sketch: npt.NDArray[np.float32]
     low: npt.NDArray[np.float32]
     high: npt.NDArray[np.float32]
+    center: FloatArray
+    axes: FloatArray
+    ids_text: npt.NDArray[np.uint8]
+    ids_ends: IntArray
+    ids_hashes: npt.NDArray[np.uint64]
+    ids_positions: IntArray
+    alive: npt.NDArray[np.uint8]
     norm: float
+    columns_text: npt.NDArray[np.uint8] | None = None
+    columns_ends: IntArray | None = None
+    graphs_ends: IntArray | None = None
     graphs: Any = None
     folder: str | None = None
-    columns: Texts | None = None
 
     @classmethod
     def build(
-        cls,
-        rows: FloatArray,
-        ids: Sequence[str],
-        numbers: IntArray,
-        graphs: Any,
-        columns: Sequence[str] | None = None,
+        cls, rows: FloatArray, ids: Sequence[str], numbers: IntArray, graphs: Any, columns: Sequence[str]
     ) -> Segment:
-        """Return the segment of rows in any order."""
-        sketcher = Sketcher.of(rows, min(AXES, rows.shape[1] + 1))
-        S = sketcher(rows)
-        order = tree_order(S)
-        sketch = blocks_of(S, order)
-        del S  # frees memory before the rows in order are allocated
-        low, high = boxes_of(sketch)
-        return cls(
-            Ids.of([ids[row] for row in order]),
-            _fixed(rows[order]),
-            _fixed(np.asarray(numbers, np.int64)[order]),
-            _fixed(np.ones(len(rows), np.uint8)),
-            sketcher,
-            _fixed(sketch),
-            _fixed(low),
-            _fixed(high),
-            longest(rows),
-            None if graphs is None else [graphs[row] for row in order],
-            columns=None if columns is None else Texts.joined([columns[row].encode() for row in order]),
-        )
+        """Return the segment of rows in any order. `columns` are JSON, not stored if all are empty."""
+        order, sketcher, sketch, low, high = arranged(rows, AXES)
+        names = [ids[row] for row in order]
+        hashes = _hashes(names)
+        sorting = np.argsort(hashes, kind="stable")
+        same = np.flatnonzero(np.diff(hashes[sorting]) == 0)
+        for first, second in zip(sorting[same], sorting[same + 1], strict=True):
+            if names[first] == names[second]:
+                raise GraphError(
+                    f"ids must be unique, got {names[first]!r} twice",
+                    cure="Without ids, graphs are named by their row number",
+                )
+        arrays = {
+            "rows": rows[order], "numbers": np.asarray(numbers, np.int64)[order], "sketch": sketch,
+            "low": low, "high": high, "center": sketcher.center, "axes": sketcher.axes,
+            "ids_hashes": hashes[sorting], "ids_positions": sorting, "alive": np.ones(len(rows), np.uint8),
+            **_joined("ids", map(_encoded, names)),
+        }  # fmt: skip
+        if any(text != "{}" for text in columns):
+            arrays |= _joined("columns", (columns[row].encode() for row in order))
+        ordered = None if graphs is None else [graphs[row] for row in order]
+        fixed: dict[str, Any] = {name: _fixed(array) for name, array in arrays.items()}
+        return cls(**fixed, norm=longest(rows), graphs=ordered)
 
     @classmethod
     def merged(cls, segments: Sequence[Segment]) -> Segment:
@@ -237,17 +209,31 @@ class Segment:
             graphs = [segment.graphs[position] for segment, own in alive for position in own.tolist()]
         return cls.build(
             np.concatenate([segment.rows[own] for segment, own in alive]),
-            [name for segment, own in alive for name in segment.ids.at(own)],
+            [name for segment, own in alive for name in segment.names_at(own)],
             np.concatenate([segment.numbers[own] for segment, own in alive]),
             graphs,
-            [text for segment, own in alive for text in segment.columns_at(own)]
-            if any(segment.columns is not None for segment in segments)
-            else None,
+            [text for segment, own in alive for text in segment.columns_at(own)],
         )
+
+    def names_at(self, positions: IntArray) -> list[str]:
+        """Return the names of the rows at these positions."""
+        return _texts(self.ids_text, self.ids_ends, positions)
 
     def columns_at(self, positions: IntArray) -> list[str]:
         """Return the columns at these positions as JSON objects, which are empty if none are stored."""
-        return ["{}"] * len(positions) if self.columns is None else self.columns.at(positions)
+        if self.columns_ends is None:
+            return ["{}"] * len(positions)
+        return _texts(self.columns_text, self.columns_ends, positions)
+
+    def find(self, names: Sequence[str]) -> IntArray:
+        """Return the positions of names, or -1 for those that are absent or removed."""
+        hashes, found = _hashes(names), np.full(len(names), -1)
+        first, last = (np.searchsorted(self.ids_hashes, hashes, side) for side in ("left", "right"))
+        for row in np.flatnonzero(first < last).tolist():
+            same = self.ids_positions[first[row] : last[row]]  # several names may have the same hash
+            equal = (p for p, name in zip(same, self.names_at(same), strict=True) if name == names[row])
+            found[row] = next(equal, -1)
+        return np.where(self.alive[found] > 0, found, -1)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -263,18 +249,16 @@ class Segment:
         alive[positions] = 0
         return replace(self, alive=_fixed(alive))
 
-    def scan_arguments(self, row: FloatArray) -> tuple[Any, ...]:
-        """Return the arguments of `scan.nearest` and `scan.within` for a query and this segment."""
-        sketch = _fixed(self.sketcher(row[np.newaxis])[0])
-        rows = self.rows, self.sketch, self.numbers, self.alive
-        slack = self.sketcher.slack(self.norm, float(np.linalg.norm(row)))
-        return row, sketch, rows, (self.low, self.high), self.sketcher.factor, slack
+    @cached_property
+    def _sketcher(self) -> Sketcher:
+        return Sketcher(self.center, self.axes)
 
-
-def longest(rows: FloatArray) -> float:
-    """Return the length of the longest row, rounded up."""
-    blocks = (np.asarray(rows[i : i + BLOCK], dtype=np.float64) for i in range(0, len(rows), BLOCK))
-    return max(float(np.linalg.norm(block, axis=1).max()) for block in blocks) * (1 + 1e-9)
+    def scan_arguments(self, row: FloatArray) -> tuple[FloatArray, npt.NDArray[np.float32], View]:
+        """Return the first arguments of `scan.nearest` and `scan.within` for a query and this segment."""
+        sketcher = self._sketcher
+        slack = sketcher.slack(self.norm, float(np.linalg.norm(row)))
+        arrays = self.rows, self.sketch, self.numbers, self.alive, self.low, self.high
+        return row, _fixed(sketcher(row[np.newaxis])[0]), (*arrays, sketcher.factor, slack)
 
 
 def _fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -290,9 +274,7 @@ class Segments:
         self.parts = list(segments)
         self.next_number = next_number
 
-    def add(
-        self, rows: FloatArray, names: Sequence[str], graphs: Any, columns: Sequence[str] | None = None
-    ) -> None:
+    def add(self, rows: FloatArray, names: Sequence[str], graphs: Any, columns: Sequence[str]) -> None:
         """Add rows under names that are not taken yet."""
         numbers = np.arange(self.next_number, self.next_number + len(rows))
         self.parts.append(Segment.build(rows, names, numbers, graphs, columns))
@@ -327,16 +309,15 @@ class Segments:
         numbered: list[tuple[int, str]] = []
         for segment in self.parts:
             own = np.flatnonzero(segment.alive)
-            numbered += zip(segment.numbers[own].tolist(), segment.ids.at(own), strict=True)
+            numbered += zip(segment.numbers[own].tolist(), segment.names_at(own), strict=True)
         return [name for _, name in sorted(numbered)]
 
     def find(self, names: Sequence[str]) -> IntArray:
         """Return the positions of names, or -1 for those that are absent."""
         positions = np.full(len(names), -1)
         for segment, offset in self._offsets():
-            own = segment.ids.find(names)
-            present = (own >= 0) & (segment.alive[own] > 0)
-            positions[present] = own[present] + offset
+            own = segment.find(names)
+            positions[own >= 0] = own[own >= 0] + offset
         return positions
 
     def positions(self, names: Sequence[str]) -> IntArray:
@@ -356,7 +337,7 @@ class Segments:
         for segment, offset in self._offsets():
             own = np.flatnonzero((positions >= offset) & (positions < offset + len(segment)))
             local = positions[own] - offset
-            names[own], numbers[own] = segment.ids.at(local), segment.numbers[local]
+            names[own], numbers[own] = segment.names_at(local), segment.numbers[local]
         return names.tolist(), numbers
 
     def row(self, position: int) -> FloatArray:
@@ -439,15 +420,21 @@ def save_index(state: IndexState, path: Path, source: Path | None) -> IndexState
     with room_for(path, path.absolute().parent):
         if path.exists():
             with FolderLock(path):
-                _update(state, path)
+                head = _read_head(path)
+                if _checksum(head) != state.checksum:
+                    raise FolderInUseError(
+                        f"{path} was changed by another program after it was loaded here: load it again, and "
+                        "repeat the changes"
+                    )
+                _remove_unnamed(path, head["files"])  # of a run that was killed
+                _remove_unnamed(path, _write_changes(state, path, head["files"]))
                 return load_index(path)
         with unfinished(path, folder=True) as aside:
             for name in WHITENING if isinstance(state.space_map, Whitening) else ():
                 _write_array(aside / f"space-{name}.npy", getattr(state.space_map, name))
             if hasattr(state.transformer, "to_json"):
-                with open(aside / "transformer.json", "wb") as file:
+                with _flushed(aside / "transformer.json") as file:
                     file.write(state.transformer.to_json().encode())
-                    _flush(file)
             parts = [replace(segment, folder=None) for segment in state.segments.parts]
             _write_changes(replace(state, segments=Segments(parts, state.segments.next_number)), aside, {})
             try:
@@ -459,18 +446,6 @@ def save_index(state: IndexState, path: Path, source: Path | None) -> IndexState
                     f"{path} was made by another program meanwhile: add to it, or choose another name"
                 ) from None
     return load_index(path)
-
-
-def _update(state: IndexState, path: Path) -> None:
-    """Write new files, then the head, then remove files that it does not name any more."""
-    head = _read_head(path)
-    if _checksum(head) != state.checksum:
-        raise FolderInUseError(
-            f"{path} was changed by another program after it was loaded here: load it again, and repeat the "
-            "changes"
-        )
-    _remove_unnamed(path, head["files"])  # of a run that was killed
-    _remove_unnamed(path, _write_changes(state, path, head["files"]))
 
 
 def _remove_unnamed(path: Path, named: Mapping[str, Any]) -> None:
@@ -520,33 +495,31 @@ def _write_changes(state: IndexState, path: Path, known: Mapping[str, Any]) -> d
 
 def _write_segment(segment: Segment, folder: Path) -> None:
     folder.mkdir()
-    arrays = {name: getattr(segment, name) for name in OWN}
-    arrays |= {name: getattr(segment.sketcher, name) for name in SKETCHER}
-    arrays |= {f"ids_{name}": getattr(segment.ids, name) for name in IDS}
-    if segment.columns is not None:
-        arrays |= {"columns_text": segment.columns.text, "columns_ends": segment.columns.ends}
     if segment.graphs is not None:
         ends = []
-        with open(folder / "graphs.jsonl", "wb") as file:
+        with _flushed(folder / "graphs.jsonl") as file:
             for position in range(len(segment)):
                 write_json_lines(file, [segment.graphs[position]])
                 ends.append(file.tell())
-            _flush(file)
-        arrays["graphs_ends"] = np.array(ends, dtype=np.int64)
-    for name, array in arrays.items():
-        _write_array(folder / f"{name}.npy", array)
+        segment = replace(segment, graphs_ends=np.array(ends, dtype=np.int64))
+    for name in ARRAYS:
+        if (array := getattr(segment, name)) is not None:
+            _write_array(folder / f"{name}.npy", array)
     sync_folder(folder)
 
 
 def _write_array(path: Path, array: npt.NDArray[Any]) -> None:
-    with open(path, "wb") as file:
+    with _flushed(path) as file:
         write_array(file, array)
-        _flush(file)
 
 
-def _flush(file: IO[bytes]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
+@contextmanager
+def _flushed(path: Path) -> Iterator[IO[bytes]]:
+    """Open a new file, and wait at the end until it is on the disk."""
+    with open(path, "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def load_index(path: Path, verify: bool = False) -> IndexState:
@@ -564,23 +537,26 @@ def load_index(path: Path, verify: bool = False) -> IndexState:
 def _load(path: Path, head: dict[str, Any], verify: bool) -> IndexState:
     for name, about in head["files"].items():
         _check_file(path, name, about, whole=verify or not name.endswith(LARGE))
+    settings, space_map = head["settings"], unchanged
     try:
-        settings = head["settings"]
-        space_map: SpaceMap = unchanged
         if settings["space"] == "whitened":
             fitted = {name: _mapped(path / f"space-{name}.npy") for name in WHITENING}
             space_map = Whitening(**fitted, shrinkage=float(settings["shrinkage"]))
-        parts = [_read_segment(path, about) for about in head["segments"]]
-        segments = Segments(parts, head["next_number"])
+        segments = Segments([_read_segment(path, about) for about in head["segments"]], head["next_number"])
     except (KeyError, TypeError, ValueError, FileNotFoundError) as error:
         raise damaged(f"{error!r}", path) from None
     width = settings["n_components"]
-    for part in parts:
+    for part in segments.parts:
         if part.rows.shape[1:] != (width,):
             reason = f"settings.n_components must be the width of the rows, {part.rows.shape[1]}, got {width}"
             raise damaged(reason, path / HEAD)
+    transformer, file = None, path / "transformer.json"
+    if file.exists():
+        from grnf.estimators import saved_transformer
+
+        transformer = saved_transformer(file.read_text(encoding="utf-8"), str(file))
     inputs = tuple(head["sources"]), tuple(head["molecules"])
-    return IndexState(settings, space_map, segments, _read_transformer(path), _checksum(head), *inputs)
+    return IndexState(settings, space_map, segments, transformer, _checksum(head), *inputs)
 
 
 def _read_head(path: Path) -> dict[str, Any]:
@@ -613,29 +589,13 @@ def _check_file(path: Path, name: str, about: Mapping[str, Any], whole: bool) ->
 
 def _read_segment(path: Path, about: Mapping[str, Any]) -> Segment:
     folder = path / about["folder"]
-    arrays = {file.stem: _mapped(file) for file in folder.glob("*.npy")}
+    files = {name: folder / f"{name}.npy" for name in ARRAYS}
+    arrays = {name: _mapped(file) for name, file in files.items() if file.exists()}
     graphs = None
     if "graphs_ends" in arrays:
         graphs = GraphLines(folder / "graphs.jsonl", arrays["graphs_ends"])
-    return Segment(
-        Ids(*(arrays[f"ids_{name}"] for name in IDS)),
-        sketcher=Sketcher(*(arrays[name] for name in SKETCHER)),
-        alive=_mapped(path / about["alive"]),
-        norm=float(about["norm"]),
-        graphs=graphs,
-        folder=about["folder"],
-        columns=Texts(arrays["columns_text"], arrays["columns_ends"]) if "columns_ends" in arrays else None,
-        **{name: arrays[name] for name in OWN},
-    )
-
-
-def _read_transformer(path: Path) -> Any:
-    if not (path / "transformer.json").exists():
-        return None
-    from grnf.estimators import saved_transformer
-
-    file = path / "transformer.json"
-    return saved_transformer(file.read_text(encoding="utf-8"), str(file))
+    alive, norm = _mapped(path / about["alive"]), float(about["norm"])
+    return Segment(**arrays, alive=alive, norm=norm, graphs=graphs, folder=about["folder"])
 
 
 def _mapped(file: Path) -> npt.NDArray[Any]:

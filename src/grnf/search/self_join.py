@@ -17,21 +17,20 @@ from typing import Any
 import numpy as np
 
 from grnf._utils.arrays import principal_axes
-from grnf._utils.jit import compiled, inner
+from grnf._utils.jit import compiled
 from grnf._utils.running import n_workers, progress, run
 from grnf.search.scan import (
     WIDTH,
-    Sketcher,
+    View,
     _bounds,
     _offer,
     _reach,
     _sketch_squares,
     _square,
-    blocks_of,
-    boxes_of,
-    tree_order,
+    arranged,
+    longest,
 )
-from grnf.search.segments import AXES, longest
+from grnf.search.segments import AXES
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["SelfJoin"]
@@ -48,25 +47,13 @@ SAMPLED = 8
 Consumer = Callable[[IntArray, IntArray, FloatArray], None]
 
 
-@inner
-def _box_squares(block, low, high, out):  # type: ignore[no-untyped-def]
-    """Write the squares of the distances from the box of a block to all boxes."""
-    out[:] = 0
-    for axis in range(len(low)):
-        lows, highs = low[axis], high[axis]
-        for box in range(len(out)):
-            d = max(max(lows[box] - highs[block], lows[block] - highs[box]), np.float32(0))
-            out[box] += d * d
-
-
 @compiled
-def _pairs(block, start, segment, boxes, factor, slack, square, pairs):  # type: ignore[no-untyped-def]
+def _pairs(block, start, view, square, pairs):  # type: ignore[no-untyped-def]
     """Write the near pairs of a block and the blocks from `start` on.
 
     Returns their number and the block to continue with: if there is no room for all pairs with that block.
     """
-    rows, sketch, _, _ = segment
-    low, high = boxes
+    rows, sketch, _, _, low, high, factor, slack = view
     first, second, squares = pairs
     n, n_blocks, size = len(rows), low.shape[1], 0
     between, box = np.empty(n_blocks, np.float32), np.empty(1, np.float32)
@@ -74,15 +61,16 @@ def _pairs(block, start, segment, boxes, factor, slack, square, pairs):  # type:
     own, offset = np.ascontiguousarray(sketch[block].T), block * WIDTH
     queries = rows[offset : offset + WIDTH].astype(np.float64)
     limit = _reach(square, factor, slack)
-    _box_squares(block, low, high, between)
+    _bounds(low[:, block], high[:, block], low, high, between)
     for other in range(start, n_blocks):
         if between[other] > limit:
             continue
         if size + WIDTH * WIDTH > len(first):
             return size, other
         for i in range(len(queries)):
-            _bounds(own[i], low[:, other : other + 1], high[:, other : other + 1], box)
-            if box[0] > limit or not _sketch_squares(own[i], sketch[other], sums, limit):
+            s = own[i]
+            _bounds(s, s, low[:, other : other + 1], high[:, other : other + 1], box)
+            if box[0] > limit or not _sketch_squares(s, sketch[other], sums, limit):
                 continue
             for position in range(other * WIDTH, min((other + 1) * WIDTH, n)):
                 if sums[position - other * WIDTH] > limit or position <= offset + i:
@@ -95,35 +83,33 @@ def _pairs(block, start, segment, boxes, factor, slack, square, pairs):  # type:
 
 
 @compiled
-def _nearest(block, chosen, segment, boxes, factor, slack, heaps):  # type: ignore[no-untyped-def]
+def _nearest(block, chosen, view, heaps):  # type: ignore[no-untyped-def]
     """Fill the heaps of the chosen rows of a block with their nearest rows, themselves included."""
-    rows, sketch, _, _ = segment
-    low, high = boxes
+    rows, sketch, _, _, low, high, factor, slack = view
     squares, kept, positions = heaps
     between, box = np.empty(low.shape[1], np.float32), np.empty(1, np.float32)
     sums = np.empty(WIDTH, np.float32)
     own, offset = np.ascontiguousarray(sketch[block].T), block * WIDTH
     queries = rows[offset : offset + WIDTH].astype(np.float64)
-    _box_squares(block, low, high, between)
+    _bounds(low[:, block], high[:, block], low, high, between)
     between[block] = -1
     for other in np.argsort(between, kind="mergesort"):
         if between[other] > _reach(squares[chosen, 0].max(), factor, slack):
             break
         for i in np.flatnonzero(chosen):
-            _bounds(own[i], low[:, other : other + 1], high[:, other : other + 1], box)
+            s = own[i]
+            _bounds(s, s, low[:, other : other + 1], high[:, other : other + 1], box)
             if box[0] <= _reach(squares[i, 0], factor, slack):
-                heap = squares[i], kept[i], positions[i]
-                _offer(other, queries[i], own[i], segment, factor, slack, 0, sums, heap)
+                _offer(other, queries[i], s, view, 0, sums, (squares[i], kept[i], positions[i]))
 
 
 @compiled
-def _approach(picked, segment, boxes, factor, slack, squares):  # type: ignore[no-untyped-def]
+def _approach(picked, view, squares):  # type: ignore[no-untyped-def]
     """Lower the squared distance of each row to the nearest picked row by that to another one."""
-    rows, sketch, numbers, _ = segment
-    low, high = boxes
+    rows, sketch, numbers, _, low, high, factor, slack = view
     bounds, sums = np.empty(low.shape[1], np.float32), np.empty(WIDTH, np.float32)
     q, s = rows[picked].astype(np.float64), sketch[picked // WIDTH, :, picked % WIDTH].copy()
-    _bounds(s, low, high, bounds)
+    _bounds(s, s, low, high, bounds)
     for block in range(len(bounds)):
         own = numbers[block * WIDTH : (block + 1) * WIDTH]
         limit = _reach(max(squares[own].max(), 0.0), factor, slack)
@@ -158,15 +144,19 @@ class SelfJoin:
         _, variances, _ = principal_axes(rows)
         shares = np.cumsum(variances) / max(variances.sum(), np.finfo(float).tiny)
         width = int(np.clip(np.searchsorted(shares, VARIANCE) + 2, AXES, LONGEST))
-        sketcher = Sketcher.of(rows, min(width, rows.shape[1] + 1))
-        sketches = sketcher(rows)
-        self.order = tree_order(sketches)
-        blocks = blocks_of(sketches, self.order)
-        del sketches  # frees memory before the rows in order are allocated
+        self.order, sketcher, blocks, low, high = arranged(rows, width)
         self.n_blocks, norm = len(blocks), longest(rows)
-        alive = np.ones(self.n_rows, np.uint8)
-        self._segment: tuple[Any, ...] = rows[self.order], blocks, self.order, alive
-        self._bounds = boxes_of(blocks), sketcher.factor, sketcher.slack(norm, norm)
+        alive, slack = np.ones(self.n_rows, np.uint8), sketcher.slack(norm, norm)
+        self._view: View = (
+            rows[self.order],
+            blocks,
+            self.order,
+            alive,
+            low,
+            high,
+            sketcher.factor,
+            slack,
+        )
 
     def each(self, radius: float, consume: Consumer) -> None:
         """Call a function with all pairs of rows up to a distance, some at a time, and their squares.
@@ -180,7 +170,7 @@ class SelfJoin:
             pairs = np.empty(PAIRS, np.int64), np.empty(PAIRS, np.int64), np.empty(PAIRS)
             other = block
             while other < self.n_blocks:
-                size, other = kernel(block, other, self._segment, *self._bounds, radius * radius, pairs)
+                size, other = kernel(block, other, self._view, radius * radius, pairs)
                 first, second = self.order[pairs[0][:size]], self.order[pairs[1][:size]]
                 with lock:
                     consume(first, second, pairs[2][:size])
@@ -195,10 +185,10 @@ class SelfJoin:
         kernel: Any = _pairs
         pairs = np.empty(PAIRS, np.int64), np.empty(PAIRS, np.int64), np.empty(PAIRS)
         found, compared = 0, 0
-        kernel(0, self.n_blocks, self._segment, *self._bounds, 0.0, pairs)  # compiles
+        kernel(0, self.n_blocks, self._view, 0.0, pairs)  # compiles
         start = time.thread_time()
         for block in np.linspace(0, self.n_blocks - 1, SAMPLED + 1).astype(int)[:-1]:
-            size, other = kernel(block, block, self._segment, *self._bounds, radius * radius, pairs)
+            size, other = kernel(block, block, self._view, radius * radius, pairs)
             found, compared = found + size, compared + other - block
         scale = self.n_blocks * (self.n_blocks + 1) / 2 / max(compared, 1)
         return (time.thread_time() - start) * scale / self._workers, found * scale
@@ -224,9 +214,9 @@ class SelfJoin:
         few, the distance is infinite and the number is -1.
         """
         chosen = np.ones(self.n_rows, np.bool_) if queries is None else queries
-        rows, boxes_blocks, order, alive = self._segment
+        order, view = self.order, self._view
         if among is not None:
-            alive = among[order].astype(np.uint8)
+            view = (*view[:3], among[order].astype(np.uint8), *view[4:])
         shape = self.n_rows, n_neighbors
         distances, neighbors = np.full(shape, np.inf), np.full(shape, -1)
         kernel: Any = _nearest
@@ -235,7 +225,7 @@ class SelfJoin:
             own = order[block * WIDTH : (block + 1) * WIDTH]
             shape = len(own), n_neighbors + 1
             heaps = np.full(shape, np.inf), np.full(shape, -1), np.empty(shape, np.int64)
-            kernel(block, chosen[own], (rows, boxes_blocks, order, alive), *self._bounds, heaps)
+            kernel(block, chosen[own], view, heaps)
             squares, numbers = heaps[:2]
             squares[numbers == own[:, np.newaxis]] = np.inf  # itself, of which copies may come first
             sorting = np.lexsort((numbers, squares))[:, :n_neighbors]
@@ -269,7 +259,7 @@ class SelfJoin:
             for number in range(count):
                 row = int(first[number]) if number < len(first) else int(np.argmax(squares))
                 picked[number], distances[number] = row, np.sqrt(max(squares[row], 0.0))
-                kernel(at[row], self._segment, *self._bounds, squares)
+                kernel(at[row], self._view, squares)
                 squares[row] = -1.0
                 advance(1)
         return picked, distances
