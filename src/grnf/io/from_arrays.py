@@ -17,14 +17,17 @@ from grnf.graphs import Graph
 from grnf.io.raw import RawBatch, RawColumn, RawGraph, column_of_arrays
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["batch_from_dicts", "batch_from_matrices", "batch_from_pyg", "batch_from_tuples", "is_symmetric"]
+__all__ = [
+    "batch_from_dicts", "batch_from_matrices", "batch_from_pyg", "batch_from_tuples", "checked_arcs",
+    "is_symmetric", "merged_arcs",
+]  # fmt: skip
 
 USED = {"x", "edge_index", "edge_attr", "edge_weight", "y", "num_nodes", "adj_t", "batch", "ptr"}
 OTHER_NAMES = {"node_feat": "x", "edge_feat": "edge_attr"}
 """Names that dictionaries of OGB and Hugging Face use."""
 
 
-def _merged_arcs(batch: RawBatch) -> RawBatch:
+def merged_arcs(batch: RawBatch) -> RawBatch:
     """Return graphs that list an undirected edge in both directions, with each edge once.
 
     If every arc has its reverse with equal attributes, a graph is undirected. Otherwise it is directed.
@@ -95,7 +98,7 @@ def batch_from_matrices(matrices: Sequence[Any]) -> RawBatch:
     0, and an entry stored twice represents the sum, as in scipy. A diagonal entry is a self-loop. A symmetric
     matrix is an undirected graph. If any entry is not 1, the entries are the edge column "weight".
     """
-    return _merged_arcs(RawBatch.of([_arcs_of_matrix(matrix) for matrix in matrices]))
+    return merged_arcs(RawBatch.of([_arcs_of_matrix(matrix) for matrix in matrices]))
 
 
 def _arcs_of_matrix(matrix: Any) -> RawGraph:
@@ -135,7 +138,7 @@ def _checked_square(shape: tuple[int, ...]) -> int:
     return int(shape[0])
 
 
-def _checked_arcs(edge_index: Any) -> IntArray:
+def checked_arcs(edge_index: Any) -> IntArray:
     """Return an edge_index of shape (2, n_arcs) as arcs, shape (n_arcs, 2)."""
     arcs = _numbers(edge_index, "edge_index")
     if arcs.size == 0:
@@ -214,7 +217,7 @@ def _batch_from_stores(stores: list[dict[str, Any]]) -> RawBatch:
     index = [_edge_index(store) for store in stores]
     n_arcs = np.array([arcs.shape[1] for arcs in index], np.int64)
     n_nodes = np.array(list(map(_n_nodes, stores, index)), np.int64)
-    return _merged_arcs(
+    return merged_arcs(
         RawBatch(
             offsets(n_nodes),
             offsets(n_arcs),
@@ -246,7 +249,7 @@ def _edge_index(store: Mapping[str, Any]) -> Any:
         return np.empty((2, 0), np.int64)
     if hasattr(arcs, "detach") and not arcs.is_floating_point() and arcs.ndim == 2 and arcs.shape[0] == 2:
         return arcs
-    return _checked_arcs(arcs).T
+    return checked_arcs(arcs).T
 
 
 def _columns(
