@@ -36,9 +36,17 @@ NUMBERS_PER_GROUP = 10**7
 
 def read_parquet(source: File, *, on_error: OnError = "raise") -> Iterator[RawBatch | RawGraph | BadGraph]:
     """Yield the graphs of a Parquet file, a few hundred rows in memory at a time."""
-    for first, batch in _row_batches(source):
-        for block in _blocks(batch, str(source), first, on_error):
-            yield from [block] if isinstance(block, RawBatch) else block
+    with source.open_seekable() as file:
+        table = open_parquet(file, str(source))
+        names = [name for name in FIELDS if name in table.schema_arrow.names]
+        if "edge_index" not in names:
+            raise GraphError(
+                f"{source} has no column edge_index. Available: {table.schema_arrow.names}",
+                cure="For SMILES or a table of edges use format='smiles' or format='edge-table'",
+            )
+        for first, batch in batches(table, names, source):
+            for block in _blocks(batch, str(source), first, on_error):
+                yield from [block] if isinstance(block, RawBatch) else block
 
 
 def graphs_of_rows(batch: Any, name: str, first: int, on_error: OnError) -> Block:
@@ -71,18 +79,6 @@ def _record(batch: Any, where: str) -> Iterator[tuple[str, str | None, dict[str,
         yield where, row.get("graph_id"), problem
     else:
         yield where, None if row.get("graph_id") is None else str(row["graph_id"]), row
-
-
-def _row_batches(source: File) -> Iterator[tuple[int, Any]]:
-    with source.open_seekable() as file:
-        table = open_parquet(file, str(source))
-        names = [name for name in FIELDS if name in table.schema_arrow.names]
-        if "edge_index" not in names:
-            raise GraphError(
-                f"{source} has no column edge_index. Available: {table.schema_arrow.names}",
-                cure="For SMILES or a table of edges use format='smiles' or format='edge-table'",
-            )
-        yield from batches(table, names, source)
 
 
 def _own_graphs(batch: Any) -> RawBatch:
