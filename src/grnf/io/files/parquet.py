@@ -107,19 +107,21 @@ def _own_graphs(batch: Any) -> RawBatch:
 def _other_graphs(batch: Any) -> RawBatch:
     """Return the graphs of rows as in Hugging Face datasets, which do not tell the direction."""
     columns = {name: batch.column(name) for name in batch.schema.names}
-    if "directed" in columns or any(
-        columns[name].null_count for name in (*MATRICES, "num_nodes") if name in columns
-    ):
+    given = columns["num_nodes"]
+    if "directed" in columns or given.null_count or columns["edge_index"].null_count:
         raise GraphError("a value is missing, or the direction is there")
     arcs, n_arcs = _arcs(columns["edge_index"])
-    given = columns["num_nodes"]
     n_nodes = (given.flatten() if hasattr(given, "flatten") else given).to_numpy().astype(np.int64)
+    counts = {"node_feat": n_nodes, "edge_attr": n_arcs}
+    values = {name: _numbers(columns[name], counts[name]) for name in counts if name in columns}
     node_columns, edge_columns = (
-        {name: RawColumn(_numbers(columns[name], counts))} if name in columns else {}
-        for name, counts in (("node_feat", n_nodes), ("edge_attr", n_arcs))
+        {name: RawColumn(values[name])} if name in values and values[name].size else {} for name in counts
     )
-    values = [column.values for column in (*node_columns.values(), *edge_columns.values())]
-    if len(n_nodes) != len(n_arcs) or (n_nodes < 0).any() or any(np.isinf(own).any() for own in values):
+    if (
+        len(n_nodes) != len(n_arcs)
+        or (n_nodes < 0).any()
+        or any(np.isinf(own).any() for own in values.values())
+    ):
         raise GraphError("a number of nodes or an infinite number")
     check_graph_memory(int(n_nodes.max()), int(n_arcs.max()))
     nothing, y, ids = [None] * len(n_arcs), columns.get("y"), columns.get("graph_id")
@@ -159,7 +161,7 @@ def _lists(column: Any) -> tuple[Any, Any]:
 
 def _numbers(column: Any, counts: Any) -> Any:
     """Return numbers, or rows of equal widths, for each node or arc."""
-    if (np.diff(column.offsets.to_numpy()) != counts).any():
+    if column.null_count or (np.diff(column.offsets.to_numpy()) != counts).any():
         raise GraphError("rows of several lengths")
     if not column.type.value_type.num_fields:
         return column.flatten().to_numpy()
