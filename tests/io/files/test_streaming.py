@@ -338,6 +338,7 @@ TU_SET = {
 @pytest.mark.parametrize("at_once", [1, 2**16])
 def test_faults_in_tu_datasets(tmp_path, monkeypatch, file, text, wanted, reason, at_once):
     monkeypatch.setattr(tu_files, "PART", at_once)
+    monkeypatch.setattr(tu_files, "RUN", at_once)
     found = read_both(zipped(tmp_path / "a.zip", {**TU_SET, file: text}))
     assert kinds(found) == wanted
     (bad,) = [graph for graph in found if isinstance(graph, BadGraph)]

@@ -311,8 +311,8 @@ def _graphml_lines(graph: RawGraph, keys: dict[tuple[str, str, str], str]) -> It
 def write_gexf(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write one graph."""
     for graph in graphs:
-        for line in (DECLARATION, GEXF_HEAD, *_gexf_lines(graph), "</gexf>"):
-            file.write((line + "\n").encode())
+        lines = (DECLARATION, GEXF_HEAD, *_gexf_lines(graph), "</gexf>")
+        file.write("".join(f"{line}\n" for line in lines).encode())
 
 
 def _gexf_lines(graph: RawGraph) -> Iterator[str]:

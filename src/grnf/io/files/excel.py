@@ -59,10 +59,11 @@ def _rows(file: IO[bytes], name: str) -> list[list[Any]]:
     except ImportError:
         raise ImportError("Excel workbooks need python-calamine: pip install 'grnf[io]'") from None
     with open_archive(file, name) as archive:
-        lengths = _lengths(archive, name)
-        for member in archive.namelist():
+        members = archive.namelist()
+        lengths = _lengths(_pieces(archive, STRINGS, name)) if STRINGS in members else []
+        for member in members:
             if member.startswith("xl/worksheets/"):
-                _check_sheet(Member(archive, member, name), lengths)
+                _check_sheet(_pieces(archive, member, name), lengths, f"{name}: {member!r}")
     file.seek(0)
     try:
         sheet = CalamineWorkbook.from_filelike(cast("Any", file)).get_sheet_by_index(0)
@@ -73,40 +74,41 @@ def _rows(file: IO[bytes], name: str) -> list[list[Any]]:
         raise GraphError(f"damaged workbook: {error}", where=name) from None
 
 
-def _lengths(archive: Any, name: str) -> list[int]:
+def _pieces(archive: Any, member: str, name: str) -> Iterator[tuple[bytes, int]]:
+    """Yield a text in pieces, each with how many of its bytes were in the piece before."""
+    rest = b""
+    with closing(Member(archive, member, name)) as stream:
+        while data := stream.read(CHUNK):
+            yield rest + data, len(rest)
+            rest = (rest + data)[-OVERLAP:]
+
+
+def _lengths(pieces: Iterator[tuple[bytes, int]]) -> list[int]:
     """Return the bytes of each shared string. Cells refer to them by number."""
-    if STRINGS not in archive.namelist():
-        return []
-    lengths, open_since, place, rest = [], 0, 0, b""
-    with closing(Member(archive, STRINGS, name)) as member:
-        while data := member.read(CHUNK):
-            text = rest + data
-            for tag in STRING.finditer(text, max(0, len(rest) - 12)):
-                lengths.append(place + tag.start() - open_since)
-                open_since = place + tag.end()
-            rest = text[-12:]
-            place += len(text) - len(rest)
+    lengths, open_since, place = [], 0, 0
+    for text, seen in pieces:
+        for tag in STRING.finditer(text):
+            if tag.end() > seen:
+                lengths.append(place - seen + tag.start() - open_since)
+                open_since = place - seen + tag.end()
+        place += len(text) - seen
     check_memory(CELL * len(lengths), f"{len(lengths)} texts of a workbook")
     return lengths
 
 
-def _check_sheet(member: Member, lengths: list[int]) -> None:
+def _check_sheet(pieces: Iterator[tuple[bytes, int]], lengths: list[int], where: str) -> None:
     """Refuse a sheet whose cells span more places, or repeat more text, than memory should hold."""
     width = height = size = 0
-    rest = b""
-    with closing(member):
-        while data := member.read(CHUNK):
-            text = rest + data
-            places = PLACE.findall(text)
-            width = max([width, *(_number_of(letters) for letters in {letters for letters, _ in places})])
-            height = max([height, *(int(digits) for digits in {digits for _, digits in places})])
-            numbers = [int(digits) for digits in SHARED.findall(text)]
-            unclear = text.count(b't="s"') + text.count(b"t='s'") - len(numbers)
-            known = sum(lengths[number] for number in numbers if number < len(lengths))
-            size += known + max(unclear, 0) * max(lengths, default=0)
-            rest = text[-OVERLAP:]
-            size -= sum(lengths[int(n)] for n in SHARED.findall(rest) if int(n) < len(lengths))
-    what = f"{member.where}: a sheet of {height} rows and {width} columns"
+    for text, seen in pieces:
+        places = PLACE.findall(text)
+        width = max([width, *(_number_of(letters) for letters in {letters for letters, _ in places})])
+        height = max([height, *(int(digits) for digits in {digits for _, digits in places})])
+        cells = list(SHARED.finditer(text))
+        numbers = [int(cell[1]) for cell in cells if cell.end() > seen]
+        unclear = text.count(b't="s"') + text.count(b"t='s'") - len(cells)
+        size += sum(lengths[number] for number in numbers if number < len(lengths))
+        size += max(unclear, 0) * max(lengths, default=0)
+    what = f"{where}: a sheet of {height} rows and {width} columns"
     if height > 2**20 or width > 2**14:
         raise GraphError("more rows or columns than a sheet may have", where=what)
     check_memory(CELL * width * height + size, what)

@@ -48,11 +48,28 @@ def graph_of_row(row: Mapping[str, Any]) -> RawGraph:
     graph_id = None if row.get("graph_id") is None else str(row["graph_id"])
     directed = row.get("directed")
     if row.get("grnf_columns") is not None:
-        return only_graph(lambda: _own_row(row, n_nodes, arcs, node_feat, edge_attr, graph_id))
+        given = _matrix(row.get("y"), "y")
+        y = np.empty(0) if given is None else given.astype(np.float64).ravel()
+        return only_graph(
+            lambda: GraphRows(
+                [layout_of(row["grnf_columns"])],
+                np.array([n_nodes]),
+                np.array([len(arcs)]),
+                arcs,
+                np.empty((n_nodes, 0)) if node_feat is None else node_feat.reshape(len(node_feat), -1),
+                np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(edge_attr), -1),
+                Texts.of(row.get("node_text") or []),
+                Texts.of(row.get("edge_text") or []),
+                np.array([bool(row.get("directed"))]),
+                [graph_id],
+                np.array([len(y)]),
+                y,
+            )
+        )
     node_columns = {} if node_feat is None else {"node_feat": node_feat}
     edge_columns = {} if edge_attr is None else {"edge_attr": edge_attr}
-    y = plain_y(row.get("y"))
-    graph = checked_raw(n_nodes, arcs, node_columns, edge_columns, bool(directed), graph_id, y)
+    target = plain_y(row.get("y"))
+    graph = checked_raw(n_nodes, arcs, node_columns, edge_columns, bool(directed), graph_id, target)
     if directed:
         return graph
     merged = merged_arcs(RawBatch.of([graph]))[0]
@@ -174,31 +191,6 @@ def _packed_y(y: Any) -> tuple[FloatArray, Any]:
         return array.astype(np.float64).ravel(), [array.dtype.str, list(array.shape)]
     plain = y.tolist() if isinstance(y, (np.ndarray, np.generic)) else y
     return np.empty(0), {"json": json.loads(_json_text(plain, "y") or "null")}
-
-
-def _own_row(
-    row: Mapping[str, Any],
-    n_nodes: int,
-    arcs: IntArray,
-    node_feat: npt.NDArray[Any] | None,
-    edge_attr: npt.NDArray[Any] | None,
-    graph_id: str | None,
-) -> GraphRows:
-    y = np.asarray([] if row.get("y") is None else row["y"], dtype=np.float64)
-    return GraphRows(
-        [layout_of(row["grnf_columns"])],
-        np.array([n_nodes]),
-        np.array([len(arcs)]),
-        arcs,
-        np.empty((n_nodes, 0)) if node_feat is None else node_feat.reshape(len(node_feat), -1),
-        np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(edge_attr), -1),
-        Texts.of(row.get("node_text") or []),
-        Texts.of(row.get("edge_text") or []),
-        np.array([bool(row.get("directed"))]),
-        [graph_id],
-        np.array([len(y)]),
-        y,
-    )
 
 
 def only_graph(rows: Callable[[], GraphRows]) -> RawGraph:

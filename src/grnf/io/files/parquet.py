@@ -36,9 +36,17 @@ NUMBERS_PER_GROUP = 10**7
 
 def read_parquet(source: File, *, on_error: OnError = "raise") -> Iterator[RawBatch | RawGraph | BadGraph]:
     """Yield the graphs of a Parquet file, a few hundred rows in memory at a time."""
-    for first, batch in _row_batches(source):
-        for block in _blocks(batch, str(source), first, on_error):
-            yield from [block] if isinstance(block, RawBatch) else block
+    with source.open_seekable() as file:
+        table = open_parquet(file, str(source))
+        names = [name for name in FIELDS if name in table.schema_arrow.names]
+        if "edge_index" not in names:
+            raise GraphError(
+                f"{source} has no column edge_index. Available: {table.schema_arrow.names}",
+                cure="For SMILES or a table of edges use format='smiles' or format='edge-table'",
+            )
+        for first, batch in batches(table, names, source):
+            for block in _blocks(batch, str(source), first, on_error):
+                yield from [block] if isinstance(block, RawBatch) else block
 
 
 def graphs_of_rows(batch: Any, name: str, first: int, on_error: OnError) -> Block:
@@ -73,18 +81,6 @@ def _record(batch: Any, where: str) -> Iterator[tuple[str, str | None, dict[str,
         yield where, None if row.get("graph_id") is None else str(row["graph_id"]), row
 
 
-def _row_batches(source: File) -> Iterator[tuple[int, Any]]:
-    with source.open_seekable() as file:
-        table = open_parquet(file, str(source))
-        names = [name for name in FIELDS if name in table.schema_arrow.names]
-        if "edge_index" not in names:
-            raise GraphError(
-                f"{source} has no column edge_index. Available: {table.schema_arrow.names}",
-                cure="For SMILES or a table of edges use format='smiles' or format='edge-table'",
-            )
-        yield from batches(table, names, source)
-
-
 def _own_graphs(batch: Any) -> RawBatch:
     """Return the graphs of rows with `grnf_columns`."""
     columns = {name: batch.column(name) for name in FIELDS}
@@ -111,19 +107,21 @@ def _own_graphs(batch: Any) -> RawBatch:
 def _other_graphs(batch: Any) -> RawBatch:
     """Return the graphs of rows as in Hugging Face datasets, which do not tell the direction."""
     columns = {name: batch.column(name) for name in batch.schema.names}
-    if "directed" in columns or any(
-        columns[name].null_count for name in (*MATRICES, "num_nodes") if name in columns
-    ):
+    given = columns["num_nodes"]
+    if "directed" in columns or given.null_count or columns["edge_index"].null_count:
         raise GraphError("a value is missing, or the direction is there")
     arcs, n_arcs = _arcs(columns["edge_index"])
-    given = columns["num_nodes"]
     n_nodes = (given.flatten() if hasattr(given, "flatten") else given).to_numpy().astype(np.int64)
+    counts = {"node_feat": n_nodes, "edge_attr": n_arcs}
+    values = {name: _numbers(columns[name], counts[name]) for name in counts if name in columns}
     node_columns, edge_columns = (
-        {name: RawColumn(_numbers(columns[name], counts))} if name in columns else {}
-        for name, counts in (("node_feat", n_nodes), ("edge_attr", n_arcs))
+        {name: RawColumn(values[name])} if name in values and values[name].size else {} for name in counts
     )
-    values = [column.values for column in (*node_columns.values(), *edge_columns.values())]
-    if len(n_nodes) != len(n_arcs) or (n_nodes < 0).any() or any(np.isinf(own).any() for own in values):
+    if (
+        len(n_nodes) != len(n_arcs)
+        or (n_nodes < 0).any()
+        or any(np.isinf(own).any() for own in values.values())
+    ):
         raise GraphError("a number of nodes or an infinite number")
     check_graph_memory(int(n_nodes.max()), int(n_arcs.max()))
     nothing, y, ids = [None] * len(n_arcs), columns.get("y"), columns.get("graph_id")
@@ -163,7 +161,7 @@ def _lists(column: Any) -> tuple[Any, Any]:
 
 def _numbers(column: Any, counts: Any) -> Any:
     """Return numbers, or rows of equal widths, for each node or arc."""
-    if (np.diff(column.offsets.to_numpy()) != counts).any():
+    if column.null_count or (np.diff(column.offsets.to_numpy()) != counts).any():
         raise GraphError("rows of several lengths")
     if not column.type.value_type.num_fields:
         return column.flatten().to_numpy()

@@ -66,9 +66,17 @@ def write_graphs(
 
     def checked_graphs() -> Iterator[RawGraph]:
         nonlocal count
-        for graph in _checked(graphs, entry, lossy):
-            count += 1
-            yield graph
+        for count, item in enumerate(graphs, start=1):
+            if isinstance(item, BadGraph):
+                raise GraphError(f"it could not be read: {item.reason}", index=count - 1)
+            if count > 1 and entry.one_graph:
+                raise GraphError(
+                    f"{entry.name} has one graph per file", cure="Write Parquet, npz or JSON lines"
+                )
+            try:
+                yield _fitting(raw_from_graph(item), entry, lossy)
+            except GraphError as error:
+                raise error.located(index=count - 1) from None
 
     if entry.writer is not None and (
         entry.path_writer is None or path == "-" or Path(path).suffix.lower() in entry.suffixes
@@ -90,18 +98,6 @@ def _output_format(path: str | os.PathLike[str]) -> str:
     if not suffix or os.fspath(path).endswith(os.sep):
         return "tu"
     return "edge-table" if suffix in (".csv", ".tsv") else by_suffix(Path(path))
-
-
-def _checked(graphs: Iterable[RawGraph | Graph], entry: Format, lossy: bool) -> Iterator[RawGraph]:
-    for index, item in enumerate(graphs):
-        if isinstance(item, BadGraph):
-            raise GraphError(f"it could not be read: {item.reason}", index=index)
-        if index and entry.one_graph:
-            raise GraphError(f"{entry.name} has one graph per file", cure="Write Parquet, npz or JSON lines")
-        try:
-            yield _fitting(raw_from_graph(item), entry, lossy)
-        except GraphError as error:
-            raise error.located(index=index) from None
 
 
 def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
