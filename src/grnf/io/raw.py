@@ -349,7 +349,7 @@ class RawBatch:
         )
 
 
-def withoutfailures(
+def without_failures(
     rows: Sequence[int], attempt: Callable[[Sequence[int]], T], *, first_only: bool = False
 ) -> tuple[T, Sequence[int], dict[int, GraphError]]:
     """Return what `attempt` returns for the rows that raise no `GraphError`, these rows, and the errors.
