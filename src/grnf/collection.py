@@ -24,7 +24,7 @@ from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch, check_graphs
 from grnf.io.encode import AttributeEncoder
 from grnf.io.objects import is_edge_table, iter_raw, listed_graphs, to_batch
-from grnf.io.raw import RawBatch, without_failures
+from grnf.io.raw import RawBatch, failures
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -166,7 +166,7 @@ class Collection:
             with _named_memory_errors(batch):
                 Z[self.rows[places]] = function(batch)
 
-        failed = without_failures(range(len(self)), fill)[2] if len(self) else {}
+        failed = dict(failures(range(len(self)), fill)) if len(self) else {}
         errors = [*self.errors, *((int(self.rows[at]), error.explanation) for at, error in failed.items())]
         rows = np.arange(self.n_rows)
         if self.on_error == "skip" and errors:

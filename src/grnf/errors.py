@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 __all__ = [
@@ -83,7 +84,7 @@ class GraphError(ValueError):
         return f"{type(self).__name__}({str(self)!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (type(self), self.reason, self.index, self.where, self.cure)
+        return partial(type(self), index=self.index, where=self.where, cure=self.cure), (self.reason,)
 
 
 def invalid(name: str, requirement: str, found: str = "", cure: str = "") -> ValueError:
@@ -95,12 +96,6 @@ def invalid(name: str, requirement: str, found: str = "", cure: str = "") -> Val
     ValueError('K must be a square matrix, got shape (3, 4). Pass the Gram matrix')
     """
     return ValueError(f"{name} must {requirement}{found and f', got {found}'}{cure and f'. {cure}'}")
-
-
-def _rebuilt(
-    kind: type[GraphError], reason: str, index: int | None, where: str | None, cure: str | None
-) -> GraphError:
-    return kind(reason, index=index, where=where, cure=cure)
 
 
 class DiskFullError(OSError):

@@ -26,8 +26,8 @@ from grnf.typing import BoolArray, IntArray
 
 __all__ = [
     "ABSENT", "BadGraph", "Cell", "Columns", "RawBatch", "RawColumn", "RawGraph", "as_column", "checked_raw",
-    "column_of_arrays", "column_of_values", "columns_of_graphs", "concatenated", "is_missing", "joined",
-    "raw_from_graph", "sized", "together", "without_failures",
+    "column_of_arrays", "column_of_values", "columns_of_graphs", "concatenated", "failures", "is_missing",
+    "joined", "raw_from_graph", "sized", "together", "without_failures",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -359,14 +359,14 @@ def without_failures(
     try:
         return attempt(rows), rows, {}
     except GraphError:
-        errors = dict(islice(_failures(rows, attempt), 1 if first_only else None))
+        errors = dict(islice(failures(rows, attempt), 1 if first_only else None))
         if not errors:  # they fail only together
             raise
     good = [] if first_only else [row for row in rows if row not in errors]
     return attempt(good), good, errors
 
 
-def _failures(rows: Sequence[int], attempt: Callable[[Any], Any]) -> Iterator[tuple[int, GraphError]]:
+def failures(rows: Sequence[int], attempt: Callable[[Any], Any]) -> Iterator[tuple[int, GraphError]]:
     """Find the graphs for which `attempt` raises a `GraphError`, by halving the rows that fail."""
     try:
         attempt(rows)
@@ -375,8 +375,8 @@ def _failures(rows: Sequence[int], attempt: Callable[[Any], Any]) -> Iterator[tu
             yield rows[0], error
             return
         middle = len(rows) // 2
-        yield from _failures(rows[:middle], attempt)
-        yield from _failures(rows[middle:], attempt)
+        yield from failures(rows[:middle], attempt)
+        yield from failures(rows[middle:], attempt)
 
 
 def sized(blocks: Iterable[RawBatch | list[Any]], size: int) -> Iterator[RawBatch | list[Any]]:

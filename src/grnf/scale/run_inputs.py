@@ -42,15 +42,13 @@ class RunInputs:
         self.source: _Known | None = None
         self.sha256: dict[str, str] = {}
         for path in self.paths:
-            if path.is_file():
-                head, sha256 = _first_pass(path)
-                self.sha256[str(path) if several else path.name] = sha256
-                if not several:
-                    self.source = _Known(path, self.name, head)
-                continue
-            for file in sorted(file for file in path.rglob("*") if file.is_file()):
-                relative = str(file.relative_to(path))
-                self.sha256[str(path / relative) if several else relative] = _first_pass(file)[1]
+            is_file = path.is_file()
+            for file in [path] if is_file else sorted(file for file in path.rglob("*") if file.is_file()):
+                head, sha256 = _first_pass(file)
+                known_by = file if several else file.relative_to(path.parent if is_file else path)
+                self.sha256[str(known_by)] = sha256
+            if is_file and not several:
+                self.source = _Known(path, self.name, head)
 
     def blocks(
         self,
@@ -134,10 +132,7 @@ def _first_pass(path: Path) -> tuple[bytes, str]:
     """Return the first bytes of a file, and its SHA-256."""
     with path.open("rb") as file:
         head = file.read(HEAD)
-        digest = hashlib.sha256(head)
-        while data := file.read(HEAD):
-            digest.update(data)
-    return head, digest.hexdigest()
+        return head, hashlib.file_digest(file, lambda: hashlib.sha256(head)).hexdigest()
 
 
 def _files_of(folder: Path) -> list[Path]:

@@ -14,7 +14,7 @@ import numpy as np
 from grnf._utils import saved
 from grnf._utils.files import is_pipe
 from grnf._utils.rules import Int
-from grnf._utils.saved import COUNT, OBJECT, TEXT, FileName, damaged, parse_json, validate
+from grnf._utils.saved import COUNT, OBJECT, TEXT, FileName, check_version, damaged, parse_json, validate
 from grnf.errors import GraphError, GrnfWarning
 from grnf.io.vectors.blocks import Vectors
 from grnf.io.vectors.formats import FORMATS, vector_format
@@ -98,13 +98,10 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the manifest of a folder of shards. Shards that were set aside are warned of."""
     path = Path(folder) / MANIFEST
     try:
-        manifest = parse_json(path.read_bytes(), path)
+        made = parse_json(path.read_bytes(), path)
     except FileNotFoundError:
         raise GraphError(f"{folder} is unfinished: resume the run that makes it (--resume)") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise GraphError(f"{path} is not a manifest of shards: its 'format' is not {FORMAT!r}")
-    if manifest.get("version") != VERSION:
-        raise GraphError(f"{path} must have version {VERSION}, got {manifest.get('version')!r}")
+    manifest = check_version(made, FORMAT, VERSION, "a manifest of shards", path)
     validate(manifest, SHARDS, path)
     if manifest["set_aside"]:
         first = manifest["set_aside"][0]
