@@ -156,8 +156,7 @@ def test_wrong_usage(tu, tmp_path, monkeypatch, options, message):
 
 
 def test_like_excludes_settings_and_must_exist(call, tu, tmp_path):
-    result = call("embed", tu, "-o", tmp_path / "z.npy", "--like", tmp_path / "none.json", code=1)
-    assert "none.json" in result.stderr
+    call("embed", tu, "-o", tmp_path / "z.npy", "--like", tmp_path / "none.json", code=1, says="none.json")
     GRNF(4, random_state=0).fit(read_tu(tu).graphs).save(tmp_path / "t.json")
     result = call("embed", tu, "-o", tmp_path / "z.npy", "--like", tmp_path / "t.json", "-m", 8, code=2)
     assert "--n-components cannot be combined with --like" in " ".join(result.stderr.split())
@@ -182,8 +181,7 @@ def test_like_goes_with_policies_which_the_new_settings_remember(call_lines, tmp
 
 
 def test_standard_input_needs_a_format(run):
-    result = run("embed", "-", "-o", "-", input="", code=2)
-    assert "Name its format" in result.stderr
+    run("embed", "-", "-o", "-", input="", code=2, says="Name its format")
 
 
 @pytest.mark.slow
@@ -202,14 +200,12 @@ def test_places_that_cannot_be_written_to(call, tu, tmp_path):
     result = call("embed", tu, "-o", place / "z.npy", "-m", 4, code=1)
     assert result.stderr.count("\n") == 1
     assert "z.npy" in result.stderr
-    result = call("embed", tu, "-o", tmp_path / "none" / "z.npy", "-m", 4, code=1)
-    assert "none does not exist" in result.stderr
+    call("embed", tu, "-o", tmp_path / "none" / "z.npy", "-m", 4, code=1, says="none does not exist")
 
 
 def test_a_folder_is_not_a_vector_file(call, tu, tmp_path):
     (tmp_path / "d.npy").mkdir()
-    result = call("embed", tu, "-o", tmp_path / "d.npy", "-m", 4, code=1)
-    assert "a folder is not replaced" in result.stderr
+    call("embed", tu, "-o", tmp_path / "d.npy", "-m", 4, code=1, says="a folder is not replaced")
     assert list((tmp_path / "d.npy").iterdir()) == []
     require("pyarrow")  # for shards
     call("embed", tu, "-o", f"{tmp_path / 'd.npy'}/", "-m", 4)
@@ -268,8 +264,7 @@ def test_heads_and_stratified_orders_and_their_intervals(call, tu, tmp_path):
     low, high = distance(z1, z2, heads=4).interval(0.9)
     (record,) = json.loads(found.stdout)
     assert (record["low"], record["high"]) == pytest.approx((low, high), abs=1e-6)
-    refused = call("embed", tu, "-o", output, "-m", 64, "--heads", 5, "--force", code=2)
-    assert "multiple of heads" in " ".join(refused.stderr.replace("│", " ").split())
+    call("embed", tu, "-o", output, "-m", 64, "--heads", 5, "--force", code=2, says="multiple of heads")
 
 
 def test_columns_of_a_table(call, tmp_path):

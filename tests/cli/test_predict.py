@@ -141,13 +141,11 @@ def test_numbers_by_groups(call, training, tmp_path, new):
     call("predict", tmp_path / "m.grnf", new, "--on-error", "raise", code=1)
     assert "was not used" in call("predict", tmp_path / "m.grnf", new, "--stereo").stderr
     (tmp_path / "cut.grnf").write_bytes((tmp_path / "m.grnf").read_bytes()[:-100])
-    result = call("predict", tmp_path / "cut.grnf", new, code=1)
-    assert "cut.grnf" in result.stderr
+    result = call("predict", tmp_path / "cut.grnf", new, code=1, says="cut.grnf")
     assert "Traceback" not in result.stderr
     result = call("train", training, "--estimator", "network", "-o", tmp_path / "n.grnf")
     assert "--estimator network cannot be saved" in result.stderr
-    result = call("train", training, *options, "--split", "nothing")
-    assert "no column 'nothing'" in result.stderr
+    call("train", training, *options, "--split", "nothing", says="no column 'nothing'")
 
 
 @pytest.mark.filterwarnings("ignore:columns that were not there")
