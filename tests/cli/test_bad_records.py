@@ -68,7 +68,7 @@ def test_graphs_without_ids_are_called_by_their_places(call, source, tmp_path):
 def test_a_reference_and_queries(call, source, tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text("nonsense\n")
-    call("dedup", bad, "--on-error", "skip", says="bad.jsonl: there are no graphs that can be used")
+    call("dedup", bad, "--on-error", "skip", code=1, says="bad.jsonl: there are no graphs that can be used")
     source.write_text(2 * source.read_text())
     result = call("monitor", source, source, "-m", 16, "--on-error", "skip")
     assert "2 graphs could not be used (left out)" in result.stderr

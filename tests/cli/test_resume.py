@@ -108,7 +108,7 @@ def test_interrupts_at_other_moments(call, run_patched, job, tu, tmp_path, modul
 
 @pytest.mark.slow
 def test_other_settings_or_input_are_refused(call, run_patched, job, tu, tmp_path):
-    run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGINT"), *job)
+    run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGINT"), *job, code=130)
     for change, message in (
         (["--seed", 1], "settings.random_state was 0, now 1"),
         (["-m", 16], "settings.n_components was 8, now 16"),
@@ -154,7 +154,7 @@ def test_resume_without_anything_to_resume_is_a_plain_run(call, job, tmp_path):
 @pytest.mark.slow
 def test_vectors_are_written_once(run_patched, call, job, tu, tmp_path):
     """The output is the file to which the shards were written, interrupted or not."""
-    run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGKILL"), *job)
+    run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGKILL"), *job, code=-9)
     growing = (tmp_path / "z.npy.parts" / "vectors").stat()
     assert growing.st_size == 128 + 20 * 8 * 4
     call(*job, "--resume")

@@ -115,7 +115,7 @@ def test_compare(call, tmp_path):
     done = call("compare", "CC(=O)C", "absent.gml", code=1)
     assert "absent.gml: there is no such file, and it is not a valid SMILES" in done.stderr
     costs.write_text("{")
-    assert f"{costs}: invalid JSON" in call("compare", "CC", "CO", "--costs", costs).stderr
+    call("compare", "CC", "CO", "--costs", costs, code=1, says=f"{costs}: invalid JSON")
     call("compare", *files, "1", "--first-id", 0, code=2)
     call("compare", *files, "--first-id", 7, code=1, says="no graph with the id '7'")
 

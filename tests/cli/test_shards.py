@@ -76,7 +76,17 @@ def test_several_inputs_into_one_file(call, files, tmp_path):
 def test_wrong_usage(call, files, tmp_path):
     for options in (["--dask", "local"], ["--shard-size", 5]):
         call("embed", files[0], "-o", tmp_path / "z.npy", *options, code=2, says="needs a folder")
-    call("embed", "-", "--format", "graph6", files[0], "-o", tmp_path / "z.npy", says="can be read only once")
+    call(
+        "embed",
+        "-",
+        "--format",
+        "graph6",
+        files[0],
+        "-o",
+        tmp_path / "z.npy",
+        code=1,
+        says="can be read only once",
+    )
 
 
 def test_progress_shows_pace_and_time_left(monkeypatch):
