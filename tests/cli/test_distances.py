@@ -178,11 +178,9 @@ def test_ids_that_are_not_unique(call_lines, tmp_path):
         (["-"], "Name its format"),
     ],
 )
-def test_wrong_usage(place, monkeypatch, arguments, message):
+def test_wrong_usage(call, place, monkeypatch, arguments, message):
     monkeypatch.chdir(place)
-    result = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["distances", *arguments])
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.split())
+    call("distances", *arguments, code=2, says=message)
 
 
 def test_vectors_of_different_transformers(call, place, tmp_path):
