@@ -17,16 +17,22 @@ from grnf.cli import main
 HERE = Path(__file__).parent
 
 
-def run_code(program, *arguments, code=0, **options):
-    """Run Python code and then the command line, in another process. It must end with this exit code."""
+def run_code(program, *arguments, code=0, says="", **options):
+    """Run Python code and then the command line, in another process, and check what came of it."""
     command = [sys.executable, "-c", f"{program}\nfrom grnf.cli import main; main()", *map(str, arguments)]
     path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
     options = {"text": True, "timeout": 300, **options}
     result = subprocess.run(command, capture_output=True, env=environment, **options)
-    result.stderr = without_notice(result.stderr)
-    assert code in (None, result.returncode), result.stderr
-    return result
+    return checked(result.returncode, result.stdout, result.stderr, code, says)
+
+
+def checked(returncode, stdout, stderr, code, says):
+    """Return a result that has this exit code (None for any), and this text in its messages."""
+    stderr = without_notice(stderr)
+    assert code in (None, returncode), stderr
+    assert not says or says in stderr or says in " ".join(stderr.replace("│", " ").split()), stderr
+    return SimpleNamespace(returncode=returncode, stdout=stdout, stderr=stderr)
 
 
 def without_notice(stderr):
@@ -58,16 +64,14 @@ def run_lines():
 
 @pytest.fixture
 def call(monkeypatch):
-    """Run the command line in this process, which is quicker. It must end with the exit code `code`."""
+    """Run the command line in this process, which is quicker, and check what came of it."""
 
-    def call(*arguments, code=0):
+    def call(*arguments, code=0, says=""):
         monkeypatch.setattr("sys.argv", ["grnf", *map(str, arguments)])
         stdout, stderr = io.StringIO(), io.StringIO()
         with redirect_stdout(stdout), redirect_stderr(stderr), pytest.raises(SystemExit) as end:
             main()
-        returncode, said = end.value.code or 0, without_notice(stderr.getvalue())
-        assert code in (None, returncode), said
-        return SimpleNamespace(returncode=returncode, stdout=stdout.getvalue(), stderr=said)
+        return checked(end.value.code or 0, stdout.getvalue(), stderr.getvalue(), code, says)
 
     return call
 

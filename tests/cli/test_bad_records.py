@@ -37,8 +37,7 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_first_bad_record_stops_a_command(call, source, command, monkeypatch):
     monkeypatch.chdir(source.parent)
-    result = call(command, source, *COMMANDS[command], "-m", 16, code=1)
-    assert "some.jsonl, line 3: invalid JSON" in result.stderr
+    call(command, source, *COMMANDS[command], "-m", 16, code=1, says="some.jsonl, line 3: invalid JSON")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -69,8 +68,7 @@ def test_graphs_without_ids_are_called_by_their_places(call, source, tmp_path):
 def test_a_reference_and_queries(call, source, tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text("nonsense\n")
-    result = call("dedup", bad, "--on-error", "skip")
-    assert "bad.jsonl: there are no graphs that can be used" in result.stderr
+    call("dedup", bad, "--on-error", "skip", code=1, says="bad.jsonl: there are no graphs that can be used")
     source.write_text(2 * source.read_text())
     result = call("monitor", source, source, "-m", 16, "--on-error", "skip")
     assert "2 graphs could not be used (left out)" in result.stderr

@@ -56,8 +56,7 @@ def test_bad_graphs(call_lines, tmp_path):
 def test_wrong_usage(call_lines, tmp_path):
     source = write_lines(tmp_path / "g.lines", [TRIANGLE])
     call_lines("convert", source, code=2)
-    result = call_lines("convert", source, tmp_path / "x.lines", "--to", "wax", code=2)
-    assert "unknown format 'wax'" in result.stderr
+    call_lines("convert", source, tmp_path / "x.lines", "--to", "wax", code=2, says="unknown format 'wax'")
     call_lines("convert", source, "-", code=2)
     result = call_lines("convert", source, tmp_path / "none" / "x.lines", code=1)
     assert result.stderr.count("\n") == 1

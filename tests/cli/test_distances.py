@@ -145,8 +145,8 @@ def test_exact_distances_of_pairs_below_a_header(call, place, tmp_path):
         if exact is None:
             exact = GRNF(16, random_state=0).fit(graphs).pairwise_kernels(graphs, exact=True)
         assert [float(row[2]) for row in rows] == pytest.approx([exact[0, 1], exact[3, 2]]), name
-    refused = call("distances", place / "ONE", "--exact", "--pairs", pairs, "--confidence", 0.9)
-    assert "leave --confidence out" in refused.stderr
+    wrong = "--exact", "--pairs", pairs, "--confidence", 0.9
+    call("distances", place / "ONE", *wrong, code=2, says="leave --confidence out")
 
 
 def test_bad_graphs_are_reported_once(call, tmp_path):
@@ -161,8 +161,8 @@ def test_bad_graphs_are_reported_once(call, tmp_path):
 def test_ids_that_are_not_unique(call_lines, tmp_path):
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, PATH])
     (tmp_path / "pairs.csv").write_text("triangle,path\n")
-    result = call_lines("distances", source, "--pairs", tmp_path / "pairs.csv", "-m", 4)
-    assert "has several graphs called 'path'" in result.stderr
+    options = "--pairs", tmp_path / "pairs.csv", "-m", 4
+    call_lines("distances", source, *options, code=1, says="has several graphs called 'path'")
 
 
 @pytest.mark.parametrize(
@@ -178,27 +178,22 @@ def test_ids_that_are_not_unique(call_lines, tmp_path):
         (["-"], "Name its format"),
     ],
 )
-def test_wrong_usage(place, monkeypatch, arguments, message):
+def test_wrong_usage(call, place, monkeypatch, arguments, message):
     monkeypatch.chdir(place)
-    result = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["distances", *arguments])
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.split())
+    call("distances", *arguments, code=2, says=message)
 
 
 def test_vectors_of_different_transformers(call, place, tmp_path):
     other = tmp_path / "other.npy"
     call("embed", place / "TWO", "-o", other, "-m", 16, "--seed", 1)
-    result = call("distances", place / "one.npy", other, code=1)
-    assert "different transformers" in result.stderr
+    call("distances", place / "one.npy", other, code=1, says="different transformers")
     (tmp_path / "other.npy.json").unlink()
     np.save(other, np.zeros((2, 3)))
-    result = call("distances", place / "one.npy", other)
-    assert "length 16" in result.stderr
+    call("distances", place / "one.npy", other, code=1, says="length 16")
     (tmp_path / "pairs.csv").write_text("0,1\n")
-    result = call("distances", other, "--pairs", tmp_path / "pairs.csv", "--confidence", 0.9)
-    assert "other.npy.json is missing" in result.stderr
-    result = call("distances", other, place / "TWO")
-    assert "Pass it with --like" in result.stderr
+    pairs = "--pairs", tmp_path / "pairs.csv", "--confidence", 0.9
+    call("distances", other, *pairs, code=1, says="other.npy.json is missing")
+    call("distances", other, place / "TWO", code=1, says="Pass it with --like")
 
 
 def test_damaged_vectors(call, tmp_path):

@@ -26,8 +26,7 @@ def test_map_of_a_benchmark_set(call, tu, tmp_path):
     assert "--title 'A <set>'" in meta_of(html)["about"][-1]
     assert (meta_of(html)["k"], meta_of(html)["n"]) == (3, 25)
     assert (meta_of(html)["bars"], meta_of(html)["title"]) == (0, "joint distance")
-    again = call("map", tu, "-o", page, code=1)
-    assert "--force" in again.stderr
+    call("map", tu, "-o", page, code=1, says="--force")
     call(*command, "--force")
     assert page.read_text(encoding="utf-8") == html
 
@@ -53,8 +52,7 @@ def test_bad_molecules_stop_or_are_told(call, tmp_path):
     require("rdkit")
     table = tmp_path / "bad.csv"
     table.write_text("smiles,mass\nCCO,1\nnot one,2\nCCN,3\nCCC,4\n")
-    done = call("map", table, "-o", tmp_path / "map.html", "-m", 16, code=1)
-    assert "line 3" in done.stderr
+    call("map", table, "-o", tmp_path / "map.html", "-m", 16, code=1, says="line 3")
     assert not (tmp_path / "map.html").exists()
     done = call("map", table, "-o", tmp_path / "map.html", "-m", 16, "--on-error", "skip")
     assert "1 graph could not be used (left out)" in done.stderr
@@ -131,6 +129,5 @@ def test_no_graphs_make_an_empty_map(call, tmp_path):
 )
 def test_wrong_usage(call, tu, tmp_path, monkeypatch, options, said):
     monkeypatch.chdir(tmp_path)
-    done = call("map", tu, *options, code=2)
-    assert said in done.stderr  # the rest of the line may be broken anywhere
+    call("map", tu, *options, code=2, says=said)
     assert list(tmp_path.glob("*.html")) == []

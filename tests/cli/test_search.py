@@ -56,12 +56,9 @@ def test_append_and_delete(call, made, tu, tmp_path):
     done = call("index", "-o", made, "--delete", tmp_path / "gone.txt")
     assert "20 graphs" in done.stdout
     assert "5 removed" in done.stdout
-    done = call("index", tu, "-o", made, "--append", code=1)
-    assert "is in the index already" in done.stderr
-    done = call("index", tu, "-o", made, code=1)
-    assert "--append" in done.stderr
-    done = call("index", "-o", made, "--delete", tmp_path / "gone.txt")
-    assert "5 ids are not in the index" in done.stderr
+    call("index", tu, "-o", made, "--append", code=1, says="is in the index already")
+    call("index", tu, "-o", made, code=1, says="--append")
+    call("index", "-o", made, "--delete", tmp_path / "gone.txt", says="5 ids are not in the index")
 
 
 def test_vectors(call, tmp_path):
@@ -98,8 +95,7 @@ def test_compare(call, tmp_path):
     (tmp_path / "a.g6").write_text(f"{TRIANGLE}\n{PATH}\n")
     (tmp_path / "b.g6").write_text(f"{TURNED}\n")
     files = tmp_path / "a.g6", tmp_path / "b.g6"
-    done = call("compare", *files, code=1)
-    assert "found 2. Select one with --first-id ID (first ids: 0, 1)" in done.stderr
+    call("compare", *files, code=1, says="found 2. Select one with --first-id ID (first ids: 0, 1)")
     done = call("compare", *files, "--first-id", 1, "--json", "--picture", tmp_path / "d.png")
     answer = json.loads(done.stdout)
     assert (answer["lower_bound"], answer["upper_bound"], answer["exact"]) == (0, 0, True)
@@ -119,10 +115,9 @@ def test_compare(call, tmp_path):
     done = call("compare", "CC(=O)C", "absent.gml", code=1)
     assert "absent.gml: there is no such file, and it is not a valid SMILES" in done.stderr
     costs.write_text("{")
-    assert f"{costs}: invalid JSON" in call("compare", "CC", "CO", "--costs", costs).stderr
+    call("compare", "CC", "CO", "--costs", costs, code=1, says=f"{costs}: invalid JSON")
     call("compare", *files, "1", "--first-id", 0, code=2)
-    done = call("compare", *files, "--first-id", 7, code=1)
-    assert "no graph with the id '7'" in done.stderr
+    call("compare", *files, "--first-id", 7, code=1, says="no graph with the id '7'")
 
 
 @pytest.mark.parametrize(
@@ -145,8 +140,7 @@ def test_wrong_usage_exits_with_2(call, arguments):
 
 
 def test_what_is_no_index_is_said(call, tu):
-    done = call("search", tu, tu, code=1)
-    assert "not an index" in done.stderr
+    call("search", tu, tu, code=1, says="not an index")
 
 
 def test_joint_space(call, tmp_path):
@@ -159,8 +153,7 @@ def test_joint_space(call, tmp_path):
     assert [row["id"] for row in json.loads(done.stdout)] == [f"m{n}" for n in range(1, 12)]
     done = call("index", path, "--orders", "1,2", "-o", tmp_path / "j", code=2)
     assert "--orders and --like need --space d_P" in done.stderr
-    done = call("search", tmp_path / "i", path, "--certified", 0.9, code=1)
-    assert "--space d_P" in done.stderr
+    call("search", tmp_path / "i", path, "--certified", 0.9, code=1, says="--space d_P")
 
 
 MOLECULES = """smiles,id,phase
@@ -261,8 +254,7 @@ def test_hits_have_smiles_columns_and_drawings(call, tmp_path, tu, made):
 
 
 def test_standardize_needs_molecules(call, tu):
-    done = call("dedup", tu, "--standardize", code=2)
-    assert "--standardize needs molecules" in " ".join(done.stderr.split())
+    call("dedup", tu, "--standardize", code=2, says="--standardize needs molecules")
 
 
 def test_an_index_remembers_how_molecules_were_read(call, tmp_path):
