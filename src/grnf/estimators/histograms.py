@@ -21,7 +21,7 @@ from grnf._utils.jit import compiled
 from grnf.graphs import GraphBatch
 from grnf.graphs.batch import Codes
 from grnf.lifts.attributes import category_columns, indicator_columns, signed_log
-from grnf.lifts.base import arcs
+from grnf.lifts.base import arcs, graph_sums
 from grnf.lifts.labels import hashed_rows, refined_labels
 from grnf.typing import FloatArray, IntArray, Keys
 
@@ -75,10 +75,7 @@ class Counts(BaseEstimator):  # type: ignore[misc]
         ):
             parts += _kind_histograms(codes, kinds, owner, n)
             size = np.maximum(np.bincount(owner, minlength=n), 1)[:, np.newaxis]
-            member = sp.csr_array(
-                (np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(n, len(owner))
-            )
-            mean, square = member @ numbers / size, member @ numbers**2 / size
+            mean, square = (graph_sums(values, owner, n) / size for values in (numbers, numbers**2))
             parts += [mean, np.sqrt(np.maximum(square - mean**2, 0)), mean * size]
         return np.asarray(signed_log(np.hstack(parts)), dtype=np.float32)
 
@@ -90,9 +87,8 @@ def structure_free(batch: GraphBatch) -> FloatArray:
     logarithmic scale. A model that is not better than these numbers has learned nothing from the edges.
     """
     n, owner = len(batch), _owners(batch)[0]
-    totals = [np.bincount(owner, column, n)[:, np.newaxis] for column in batch.node_attr.T]
-    kinds = _frequent_kinds(batch.node_codes, owner)
-    sums = np.hstack([np.empty((n, 0)), *totals, *_kind_histograms(batch.node_codes, kinds, owner, n)])
+    totals, kinds = graph_sums(batch.node_attr, owner, n), _frequent_kinds(batch.node_codes, owner)
+    sums = np.hstack([totals, *_kind_histograms(batch.node_codes, kinds, owner, n)])
     means = sums / np.maximum(batch.sizes, 1)[:, np.newaxis]
     sizes = np.column_stack([batch.sizes, np.diff(batch.edge_ptr)])
     return np.hstack([means, signed_log(sums), np.log1p(sizes)])

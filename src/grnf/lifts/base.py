@@ -31,6 +31,7 @@ __all__ = [
     "adjacency_matrices",
     "arcs",
     "bare_batch",
+    "graph_sums",
     "pieces",
     "with_node_columns",
 ]
@@ -302,6 +303,13 @@ class EdgeLift(Lift):
 
     def _joined(self, between: FloatArray) -> Any:
         return np.isfinite(between) & (between > 0)
+
+
+def graph_sums(values: FloatArray, owner: IntArray, n_graphs: int) -> FloatArray:
+    """Return for each graph the sum of the rows of its nodes or edges. `owner` has the graph of each row."""
+    shape = (n_graphs, len(owner))
+    member = sp.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=shape)
+    return np.asarray(member @ values)
 
 
 def bare_batch(encoder: AttributeEncoder) -> GraphBatch:
