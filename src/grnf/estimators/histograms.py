@@ -118,9 +118,8 @@ class LabelSets(NamedTuple):
 
     def sizes(self) -> IntArray:
         """Return how many keys the sets of each graph have, shape (n_graphs, n_kinds)."""
-        sizes = np.column_stack(
-            [np.bincount(self.graph[self.level == k], minlength=self.n_graphs) for k in range(self.n_kinds)]
-        )
+        places, shape = self.graph * self.n_kinds + self.level, (self.n_graphs, self.n_kinds)
+        sizes = np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape)
         sizes[:, 1] += sizes[:, 0]
         return sizes
 
@@ -200,10 +199,10 @@ class LabelColumns(NamedTuple):
     def of(cls, values: FloatArray, codes: Codes) -> LabelColumns:
         """Return all columns that may be categories."""
         numbers, indicators = (
-            np.flatnonzero(category_columns(values)),
-            np.flatnonzero(indicator_columns(values)),
+            tuple(np.flatnonzero(mask).tolist())
+            for mask in (category_columns(values), indicator_columns(values))
         )
-        return cls(tuple(numbers.tolist()), tuple(indicators.tolist()), tuple(range(codes.values.shape[1])))
+        return cls(numbers, indicators, tuple(range(codes.values.shape[1])))
 
     def coarse(self, codes: Codes) -> LabelColumns:
         """Return the column of most categories alone, or else those that hold 0 and 1, as one-hot ones do."""

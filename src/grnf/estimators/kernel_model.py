@@ -29,12 +29,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import check_scoring, roc_auc_score
-from sklearn.model_selection import (
-    KFold,
-    StratifiedKFold,
-    check_cv,
-    train_test_split,
-)
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv, train_test_split
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import _ovr_decision_function
