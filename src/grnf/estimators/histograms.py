@@ -118,8 +118,7 @@ class LabelSets(NamedTuple):
 
     def sizes(self) -> IntArray:
         """Return how many keys the sets of each graph have, shape (n_graphs, n_kinds)."""
-        places, shape = self.graph * self.n_kinds + self.level, (self.n_graphs, self.n_kinds)
-        sizes = np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape)
+        sizes = _histogram(self.level, self.graph, self.n_graphs, self.n_kinds).astype(np.int64)
         sizes[:, 1] += sizes[:, 0]
         return sizes
 
