@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 
 from grnf._utils.hashing import mix
 from grnf._utils.jit import compiled
+from grnf._utils.rules import Int, checked
 from grnf.graphs import GraphBatch
 from grnf.graphs.batch import Codes
 from grnf.lifts.attributes import category_columns, indicator_columns, signed_log
@@ -158,7 +159,7 @@ class WLLabels(BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: GraphBatch) -> FloatArray:
         """Return vectors whose products estimate the shares of labels in common."""
-        return self.sets(X).sketch(self.n_components)
+        return self.sets(X).sketch(checked(self.n_components, "n_components", Int(1)))
 
     def sets(self, X: GraphBatch) -> LabelSets:
         """Return the labels of each graph as sets."""
