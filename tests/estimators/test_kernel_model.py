@@ -206,6 +206,7 @@ def test_rare_classes_and_odd_inputs():
 @pytest.mark.parametrize(
     ("model", "y", "message"),
     [
+        (KernelClassifier(random_state=0), np.zeros(30), "at least two classes"),
         (KernelClassifier([3, 4]), None, "add up"),
         (KernelClassifier(C=-1), None, "C must be numbers > 0"),
         (KernelClassifier(wl_weight=2.0), None, "from 0 to 1"),

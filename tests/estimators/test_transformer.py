@@ -156,35 +156,27 @@ def test_save_and_load(settings, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("state", "message"),
     [
         ("{", "invalid JSON"),
-        ("[]", "is not a saved transformer"),
+        ([], "is not a saved transformer"),
+        ({"version": 99}, "version 99 of the format.*this release reads version 4. Update grnf"),
+        ({"version": 2}, "version 2 of the format .*Make the file again"),
+        ({"version": 4}, "is damaged"),
         (
-            '{"format": "grnf-transformer", "version": 99}',
-            "version 99 of the format.*this release reads version 4. Update grnf",
-        ),
-        (
-            '{"format": "grnf-transformer", "version": 2}',
-            "version 2 of the format .*Make the file again",
-        ),
-        ('{"format": "grnf-transformer", "version": 4}', "is damaged"),
-        (
-            json.dumps(
-                {
-                    "format": "grnf-transformer",
-                    "version": 4,
-                    "params": {"orders": {"law": "x"}, "proposal": None},
-                    "fitted": {"node_width": 0, "edge_width": 0, "seed": 0},
-                }
-            ),
+            {
+                "version": 4,
+                "params": {"orders": {"law": "x"}, "proposal": None},
+                "fitted": {"node_width": 0, "edge_width": 0, "seed": 0},
+            },
             "encoder is missing",
         ),
         (" " * 32_000_001, "too large"),
     ],
 )
-def test_load_refuses_what_is_not_a_saved_transformer(text, message, tmp_path):
-    (tmp_path / "x.json").write_text(text)
+def test_load_refuses_what_is_not_a_saved_transformer(state, message, tmp_path):
+    state = {"format": "grnf-transformer", **state} if isinstance(state, dict) else state
+    (tmp_path / "x.json").write_text(state if isinstance(state, str) else json.dumps(state))
     with pytest.raises(ValueError, match=message):
         GRNF.load(tmp_path / "x.json")
 

@@ -67,7 +67,7 @@ from grnf.io.encode import AttributeEncoder
 from grnf.io.objects import iter_raw
 from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
 
-__all__ = ["GRNFClassifier", "GRNFRegressor", "GraphFeatures", "fitted_estimator", "kernel_input"]
+__all__ = ["GRNFClassifier", "GRNFRegressor", "GraphFeatures", "fitted_estimator"]
 
 CONFIDENCE = Real(1)
 FEATURES, FEATURES_OF_LIFTS = 512, 1024
@@ -122,9 +122,10 @@ class GraphFeatures:
     @property
     def inputs(self) -> Any:
         """The input of the estimator: vectors, with the sets of labels if it compares those."""
-        if self.sets is not None:
-            return KernelInput(self.samples.vectors, self.sets)
-        return kernel_input(self.views, self.samples, self.exact)
+        if not self.exact:
+            return self.samples.vectors
+        sets = self.views.views_["labels"].sets(self.samples.batch) if self.sets is None else self.sets
+        return KernelInput(self.samples.vectors, sets)
 
     @cached_property
     def neighborhood(self) -> Neighborhood:
@@ -140,13 +141,6 @@ class GraphFeatures:
         samples = replace(some, n_rows=n, rows=np.arange(n), names=some.ids)
         sets = None if self.sets is None else self.sets.take(rows)
         return replace(self, samples=samples, sets=sets, whole=(self, rows))
-
-
-def kernel_input(views: FeatureViews, samples: Collection, exact: bool) -> Any:
-    """Return the input of an estimator."""
-    return (
-        KernelInput(samples.vectors, views.views_["labels"].sets(samples.batch)) if exact else samples.vectors
-    )
 
 
 @dataclass(eq=False, repr=False)
@@ -501,17 +495,14 @@ class GraphModel(GraphsToVectors):
 
         return samples.embed(vectors, width, self._dtype)
 
-    def _usable(self, X: Any, on_error: OnError) -> Collection:
-        """Return the graphs that can be used, with batch and vectors."""
-        samples = encode(X, self.encoder_, on_error)
+    def _usable(self, samples: Collection) -> GraphFeatures:
+        """Return the features of the encoded graphs that can be used."""
         found = self._embedded(samples, self._names)
         found = found.take(np.flatnonzero(np.isfinite(found.vectors).all(axis=1)))
         kept = np.isin(samples.rows, found.rows)  # others failed in the views
-        return replace(found, batch=samples.batch if kept.all() else samples.batch.take(np.flatnonzero(kept)))
-
-    def _inputs(self, samples: Collection) -> Any:
-        """Return the input of the estimator for usable graphs."""
-        return kernel_input(self.views_, samples, self._exact)
+        batch = samples.batch if kept.all() else samples.batch.take(np.flatnonzero(kept))
+        fitted = self.seed_, self.views_, self._widths, self._names, self._exact
+        return GraphFeatures(self.encoder_, replace(found, batch=batch), *fitted)
 
     def _predictions(self, X: Any, method: str) -> Any:
         """Call the estimator for the good graphs, and return NaN (None for names) for bad ones."""
@@ -522,13 +513,14 @@ class GraphModel(GraphsToVectors):
         check_is_fitted(self)
         if isinstance(X, GraphFeatures):
             return function(X.inputs, X.samples.batch)
-        samples = self._usable(X, self.on_error)
+        features = self._usable(encode(X, self.encoder_, self.on_error))
+        samples = features.samples
         if not len(samples):
             raise GraphError(
                 f"none of the {samples.n_rows} graphs can be used. Row 0: {samples.errors[0][1]}"
             )
         with blas_threads(n_workers(self.n_jobs)):
-            values = function(self._inputs(samples), samples.batch)
+            values = function(features.inputs, samples.batch)
         good = np.isin(np.arange(samples.n_rows), samples.rows)
         if isinstance(values, list):
             return [_with_gaps(np.asarray(part), good) for part in values]

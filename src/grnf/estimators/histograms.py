@@ -18,10 +18,11 @@ from sklearn.base import BaseEstimator
 
 from grnf._utils.hashing import mix
 from grnf._utils.jit import compiled
+from grnf._utils.rules import Int, checked
 from grnf.graphs import GraphBatch
 from grnf.graphs.batch import Codes
 from grnf.lifts.attributes import category_columns, indicator_columns, signed_log
-from grnf.lifts.base import arcs
+from grnf.lifts.base import arcs, graph_sums
 from grnf.lifts.labels import hashed_rows, refined_labels
 from grnf.typing import FloatArray, IntArray, Keys
 
@@ -75,10 +76,7 @@ class Counts(BaseEstimator):  # type: ignore[misc]
         ):
             parts += _kind_histograms(codes, kinds, owner, n)
             size = np.maximum(np.bincount(owner, minlength=n), 1)[:, np.newaxis]
-            member = sp.csr_array(
-                (np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(n, len(owner))
-            )
-            mean, square = member @ numbers / size, member @ numbers**2 / size
+            mean, square = (graph_sums(values, owner, n) / size for values in (numbers, numbers**2))
             parts += [mean, np.sqrt(np.maximum(square - mean**2, 0)), mean * size]
         return np.asarray(signed_log(np.hstack(parts)), dtype=np.float32)
 
@@ -90,9 +88,8 @@ def structure_free(batch: GraphBatch) -> FloatArray:
     logarithmic scale. A model that is not better than these numbers has learned nothing from the edges.
     """
     n, owner = len(batch), _owners(batch)[0]
-    totals = [np.bincount(owner, column, n)[:, np.newaxis] for column in batch.node_attr.T]
-    kinds = _frequent_kinds(batch.node_codes, owner)
-    sums = np.hstack([np.empty((n, 0)), *totals, *_kind_histograms(batch.node_codes, kinds, owner, n)])
+    totals, kinds = graph_sums(batch.node_attr, owner, n), _frequent_kinds(batch.node_codes, owner)
+    sums = np.hstack([totals, *_kind_histograms(batch.node_codes, kinds, owner, n)])
     means = sums / np.maximum(batch.sizes, 1)[:, np.newaxis]
     sizes = np.column_stack([batch.sizes, np.diff(batch.edge_ptr)])
     return np.hstack([means, signed_log(sums), np.log1p(sizes)])
@@ -122,9 +119,7 @@ class LabelSets(NamedTuple):
 
     def sizes(self) -> IntArray:
         """Return how many keys the sets of each graph have, shape (n_graphs, n_kinds)."""
-        sizes = np.column_stack(
-            [np.bincount(self.graph[self.level == k], minlength=self.n_graphs) for k in range(self.n_kinds)]
-        )
+        sizes = _histogram(self.level, self.graph, self.n_graphs, self.n_kinds).astype(np.int64)
         sizes[:, 1] += sizes[:, 0]
         return sizes
 
@@ -164,7 +159,7 @@ class WLLabels(BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: GraphBatch) -> FloatArray:
         """Return vectors whose products estimate the shares of labels in common."""
-        return self.sets(X).sketch(self.n_components)
+        return self.sets(X).sketch(checked(self.n_components, "n_components", Int(1)))
 
     def sets(self, X: GraphBatch) -> LabelSets:
         """Return the labels of each graph as sets."""
@@ -204,10 +199,10 @@ class LabelColumns(NamedTuple):
     def of(cls, values: FloatArray, codes: Codes) -> LabelColumns:
         """Return all columns that may be categories."""
         numbers, indicators = (
-            np.flatnonzero(category_columns(values)),
-            np.flatnonzero(indicator_columns(values)),
+            tuple(np.flatnonzero(mask).tolist())
+            for mask in (category_columns(values), indicator_columns(values))
         )
-        return cls(tuple(numbers.tolist()), tuple(indicators.tolist()), tuple(range(codes.values.shape[1])))
+        return cls(numbers, indicators, tuple(range(codes.values.shape[1])))
 
     def coarse(self, codes: Codes) -> LabelColumns:
         """Return the column of most categories alone, or else those that hold 0 and 1, as one-hot ones do."""

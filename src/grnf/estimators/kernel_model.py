@@ -29,12 +29,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import check_scoring, roc_auc_score
-from sklearn.model_selection import (
-    KFold,
-    StratifiedKFold,
-    check_cv,
-    train_test_split,
-)
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv, train_test_split
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import _ovr_decision_function
@@ -249,16 +244,14 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
             few = np.flatnonzero(sizes < max(share * len(rows), 2))
             rare = np.union1d(rare, rows[np.isin(values, few)])
         rare = random.permutation(rare)[: count // 2]
-        others = np.setdiff1d(np.arange(n), rare)
-        if is_classifier(self) and y.values.shape[1] == 1:
-            labels = y.values[others, 0]
-            present = np.bincount(labels)
-            if present[present > 0].min() >= 2 and len(present) <= count // 4:
-                more, _ = train_test_split(
-                    others, train_size=count - len(rare), stratify=labels, random_state=self.random_state
-                )
-                return np.sort(np.concatenate([rare, more]))
-        more = random.choice(others, count - len(rare), replace=False)
+        others, size = np.setdiff1d(np.arange(n), rare), count - len(rare)
+        labels = y.values[others, 0] if is_classifier(self) and y.values.shape[1] == 1 else np.zeros(1, int)
+        present = np.bincount(labels)
+        if present[present > 0].min() >= 2 and len(present) <= count // 4:
+            seed = self.random_state
+            more, _ = train_test_split(others, train_size=size, stratify=labels, random_state=seed)
+        else:
+            more = random.choice(others, size, replace=False)
         return np.sort(np.concatenate([rare, more]))
 
     def _splits(self, y: Targets) -> list[Any]:
@@ -303,7 +296,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
     """
 
     def fit(self, X: KernelInput | FloatArray, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the settings, then fit on all samples. Every target has at least two classes.
+        """Choose the settings, then fit on all samples.
 
         y has shape (n,), or (n, n_targets) with NaN or None for missing entries. Weights have its shape, or
         are the same for all targets.
@@ -313,6 +306,9 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         codes, classes = np.zeros(y.shape, np.intp), []
         for target, (column, known) in enumerate(zip(y.T, weights.T > 0, strict=True)):
             found, codes[known, target] = np.unique(column[known], return_inverse=True)
+            if len(found) < 2:
+                where = f" in column {target}" if self._several else ""
+                raise invalid("y", f"have at least two classes{where}", f"only {found.tolist()}")
             classes.append(found)
         self.classes_ = classes if self._several else classes[0]
         self.widths_ = [1 if len(found) == 2 else len(found) for found in classes]

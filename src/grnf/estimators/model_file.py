@@ -16,7 +16,6 @@ import os
 import zipfile
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -380,8 +379,7 @@ def _check(model: Any) -> None:
     batch = bare_batch(model.encoder_)
     for name in model._names:
         Int(0, 2**40).take(model._widths[name])
-    samples = Collection(1, np.arange(1), batch=batch)
-    inputs = model._inputs(replace(model._embedded(samples, model._names), batch=batch))
+    inputs = model._usable(Collection(1, np.arange(1), batch=batch)).inputs
     near, calibrations = model.neighborhood_, model.calibration_
     kinds = {type(near), *map(type, calibrations)}
     if kinds != {Neighborhood, Calibration}:

@@ -16,6 +16,7 @@ from numba.core.errors import NumbaError
 from sklearn.utils._set_output import _get_output_config, _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
+from grnf._utils.estimator import GraphEstimator
 from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed
 from grnf._utils.rules import Bool, Instance, Int, MemorySize, OneOf, Real, checked, checked_parameters, param
@@ -31,7 +32,6 @@ from grnf.io.encode import HANDLE_MISSING, HANDLE_UNKNOWN, AttributeEncoder
 from grnf.law import OrderLaw, ParameterLaw
 from grnf.law.parameters import LAW_RULES, Draw, Law, parameter_law
 from grnf.law.weights import largest_ratio
-from grnf.lifts.base import GraphEstimator
 from grnf.metric import (
     DistanceEstimate,
     KernelEstimate,

@@ -19,7 +19,7 @@ from sklearn.model_selection import KFold
 from sklearn.neighbors import NearestNeighbors
 
 from grnf._utils.arrays import conformal_pvalues
-from grnf.collection import Collection
+from grnf.collection import Collection, encode
 from grnf.errors import GraphError
 from grnf.estimators.fingerprint import JointFeatures
 from grnf.estimators.kernel_model import PREDICTING, KernelInput, missing, of_target
@@ -227,9 +227,10 @@ def prediction_tables(
         near = model._calibrated()[0]
         key = id(model.views_), id(near.joint), *model._names
         if key not in known:
-            samples = model._usable(X, "skip")
-            near_vectors = near.joint._embedder(samples.batch) if len(samples) else np.empty((0, 0))
-            known[key] = samples, model._inputs(samples) if len(samples) else None, near_vectors
+            features = model._usable(encode(X, model.encoder_, "skip"))
+            samples, some = features.samples, len(features.samples) > 0
+            vectors = near.joint._embedder(samples.batch) if some else None
+            known[key] = samples, features.inputs if some else None, vectors
         samples, inputs, near_vectors = known[key]
         columns = _prediction_columns(model, inputs, near_vectors, confidence) if len(samples) else {}
         full: dict[str, list[Any]] = {name: [None] * samples.n_rows for name in columns}

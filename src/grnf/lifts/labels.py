@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.hashing import GOLDEN, mix
@@ -186,18 +185,10 @@ def refined_labels(
 ) -> list[Keys]:
     """Return the labels of all nodes at depths 0 .. `depth`, from first labels of nodes and of edges."""
     sources, targets, numbers = arcs(batch, direction)
-    n_nodes = int(batch.node_ptr[-1])
-    order = sp.csr_array(
-        (np.arange(1, len(sources) + 1), (sources, np.arange(len(sources)))),
-        shape=(n_nodes, len(sources)),
-    )
-    arc = order.indices  # arcs by their source. Columns are distinct, so nothing is summed
-    neighbor, edge = targets[arc], edges[numbers[arc]]
-    labels = [nodes]
+    labels, edge = [nodes], edges[numbers]
     for _ in range(depth):
-        running = np.zeros(len(arc) + 1, dtype=np.uint64)
-        np.cumsum(mix(labels[-1][neighbor] ^ edge), out=running[1:])
-        around = running[order.indptr[1:]] - running[order.indptr[:-1]]  # modulo 2^64, as hashes may
+        around = np.zeros(len(nodes), np.uint64)  # sums are modulo 2^64, as hashes may be
+        np.add.at(around, sources, mix(labels[-1][targets] ^ edge))
         labels.append(mix(mix(labels[-1]) * np.uint64(3) + around))
     return labels
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from grnf._utils.rules import Bool, Int, OneOf, param
 from grnf.graphs import GraphBatch
 from grnf.lifts.attributes import signed_log
-from grnf.lifts.base import DIRECTION, Direction, NodeLift, adjacency, adjacency_matrices
+from grnf.lifts.base import DIRECTION, Direction, NodeLift, adjacency, adjacency_matrices, graph_sums
 from grnf.typing import FloatArray
 
 __all__ = ["Degree", "Pool", "Propagate", "RandomWalk", "Size", "Triangles", "degrees_and_triangles"]
@@ -89,11 +89,7 @@ class Pool(NodeLift):
     def node_columns(self, batch: GraphBatch) -> FloatArray:
         """Return the statistics of a graph on each of its nodes."""
         sizes = batch.sizes
-        n_nodes = int(batch.node_ptr[-1])
-        member = sp.csr_array(
-            (np.ones(n_nodes), np.arange(n_nodes), batch.node_ptr), shape=(len(batch), n_nodes)
-        )
-        sums = np.asarray(member @ batch.node_attr)
+        sums = graph_sums(batch.node_attr, np.repeat(np.arange(len(batch)), sizes), len(batch))
         pooled = sums / np.maximum(sizes, 1)[:, np.newaxis] if self.kind == "mean" else signed_log(sums)
         return np.repeat(pooled, sizes, axis=0)
 
