@@ -79,14 +79,11 @@ def _counts(known, scores, earlier):  # type: ignore[no-untyped-def]
     above = np.zeros((len(scores) - earlier, scores.shape[1]))
     equal = np.ones((len(scores) - earlier, scores.shape[1]))
     for t in range(earlier, len(scores)):
-        for i in range(len(known)):
-            for kind in range(scores.shape[1]):
-                above[t - earlier, kind] += known[i, kind] > scores[t, kind]
-                equal[t - earlier, kind] += known[i, kind] == scores[t, kind]
-        for i in range(t):
-            for kind in range(scores.shape[1]):
-                above[t - earlier, kind] += scores[i, kind] > scores[t, kind]
-                equal[t - earlier, kind] += scores[i, kind] == scores[t, kind]
+        for before in (known, scores[:t]):
+            for i in range(len(before)):
+                for kind in range(scores.shape[1]):
+                    above[t - earlier, kind] += before[i, kind] > scores[t, kind]
+                    equal[t - earlier, kind] += before[i, kind] == scores[t, kind]
     return above, equal
 
 

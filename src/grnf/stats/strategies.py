@@ -188,14 +188,10 @@ class Strategies:
     count: int = 0
     running: list[Strategy] = field(default_factory=list)
 
-    @classmethod
-    def resumed(
-        cls, calibration: FloatArray, seed: int, whole: bool, rows: FloatArray, count: int
-    ) -> Strategies:
-        """Return the strategies after `count` graphs, of which the rows since `since(count)` are enough."""
-        strategies = cls(calibration, seed, whole, rows[:0], since(count))
-        strategies.advance(rows)
-        return strategies
+    def resume(self, rows: FloatArray, count: int) -> None:
+        """Continue after `count` graphs, of which the rows since `since(count)` are enough."""
+        self.count = since(count)
+        self.advance(rows)
 
     def advance(self, rows: FloatArray) -> tuple[FloatArray, list[tuple[Strategy, int]]]:
         """Bet on more graphs.
