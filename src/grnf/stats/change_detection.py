@@ -71,13 +71,10 @@ LAST_IDS = 2 * EPOCH
 """Names that are kept: at least as many as rows."""
 
 FORMAT, VERSION = "grnf-monitor", 2
-SAVED = ("alpha", "mean_time", "n_axes", "n_neighbors", "on_error")
-"""Parameters that are saved."""
-
 LEARNED = ("mean", "axes", "deviations", "known", "units")
 """Arrays of the scores that are saved."""
 
-STATE = {
+STATE: dict[str, Any] = {
     "parameters": {
         "alpha": Real(1), "mean_time": Optional(Real()), "n_axes": Int(1), "n_neighbors": Int(1, 2**20),
         "on_error": OneOf("raise", "skip"),
@@ -390,7 +387,7 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         head = {
             "format": FORMAT,
             "version": VERSION,
-            "parameters": {name: getattr(self, name) for name in SAVED},
+            "parameters": {name: getattr(self, name) for name in STATE["parameters"]},
             "seed": self.seed_,
             "width": self.n_features_in_,
             "count": self._strategies.count,
