@@ -61,12 +61,6 @@ def online_pvalues(
     all are exchangeable, p_1, p_2, ... are independent and uniform: exactly, for any distribution and any n.
     Large scores have small p-values. `calibration` (n, J) and `scores` (m, J) are of J kinds. The p-values of
     the `earlier` scores are known. `ties` (m - earlier,) are u_t, uniform on (0, 1).
-
-    Examples
-    --------
-    >>> online_pvalues(np.array([[1.0], [2.0]]), np.array([[3.0], [0.0]]), np.array([0.5, 0.5]))
-    array([[0.16666667],
-           [0.875     ]])
     """
     above, equal = _counts(np.ascontiguousarray(calibration), np.ascontiguousarray(scores), earlier)
     compared = len(calibration) + 1.0 + np.arange(earlier, len(scores))

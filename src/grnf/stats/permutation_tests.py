@@ -383,13 +383,6 @@ def pooled_statistics(rows: PooledRows, statistic: str, weights: FloatArray) -> 
     """Return the values of all statistics for all weights, and by how much equal ones may differ by rounding.
 
     Weights, of shape (contrasts, N, divisions), sum to 0 over the N graphs. Values are summed over contrasts.
-
-    Examples
-    --------
-    >>> rows = PooledRows(np.array([[0.0], [0.0], [3.0]]), np.empty((3, 0)), ())
-    >>> weights = np.array([[[0.5], [0.5], [-1.0]]])
-    >>> pooled_statistics(rows, "energy", weights)[0], pooled_statistics(rows, "linear", weights)[0]
-    (array([[6.]]), array([[9.]]))
     """
     if statistic == "linear":
         plain = [(rows.coordinates, (rows.coordinates.shape[1],))] if rows.plain else []
