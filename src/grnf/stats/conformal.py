@@ -133,8 +133,6 @@ class ReferenceScores:
     def __call__(self, Z: FloatArray) -> FloatArray:
         """Return rows of scores, shape (n, 4 + d). Equal graphs have equal rows."""
         along, rest = self.coordinates(Z)
-        if not len(along):
-            return np.zeros((0, len(ANOMALY_SCORES) + along.shape[1]))
         near = [index.kneighbors(along[:, :width])[0].mean(axis=1) for width, index in self._indexes]
         anomaly = np.column_stack([*near, np.linalg.norm(along[:, :LENGTH_AXES], axis=1), rest])
         return np.hstack([rounded_scores(anomaly, self.units), rounded_scores(along)])

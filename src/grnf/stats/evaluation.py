@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import isnan
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -120,15 +119,11 @@ class Evaluation:
         -------
         dict
         """
-        scores = {
-            name: {key: None if each is None or isnan(each) else each for key, each in vars(score).items()}
-            for name, score in self.scores.items()
-        }
         return {
-            "scores": scores,
+            "scores": {name: asdict(score) for name, score in self.scores.items()},
             "total_variation": self.total_variation,
             "jensen_shannon": self.jensen_shannon,
-            "separation": self.separation.to_dict(),
+            "separation": asdict(self.separation),
             "pvalue": self.pvalue,
             "undecided": self.undecided,
             "test": self.test.to_dict(),

@@ -557,10 +557,7 @@ class Score:
 
 def wilson_score(successes: int, n: int) -> Score:
     """Return a share with Wilson's interval."""
-    if n == 0:
-        return Score(float("nan"), 0.0, 1.0)
-    test = binomtest(successes, n)
-    low, high = test.proportion_ci(0.95, "wilson")
+    low, high = binomtest(successes, n).proportion_ci(0.95, "wilson")
     return Score(successes / n, float(low), float(high))
 
 
