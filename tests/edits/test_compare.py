@@ -27,14 +27,20 @@ def random_graph(rng, n, directed, loops, p=0.4, labels=3):
     return graph
 
 
-UNIT = {
-    "node_subst_cost": lambda one, other: float(one != other),
-    "node_del_cost": lambda node: 1.0,
-    "node_ins_cost": lambda node: 1.0,
-    "edge_subst_cost": lambda one, other: float(one != other),
-    "edge_del_cost": lambda edge: 1.0,
-    "edge_ins_cost": lambda edge: 1.0,
-}
+def functions(node_substitution, *costs):
+    """The cost functions of networkx from numbers, but for the substitution of nodes."""
+    node_deletion, node_insertion, edge_substitution, edge_deletion, edge_insertion = costs
+    return {
+        "node_subst_cost": node_substitution,
+        "node_del_cost": lambda node: node_deletion,
+        "node_ins_cost": lambda node: node_insertion,
+        "edge_subst_cost": lambda one, other: edge_substitution * (one != other),
+        "edge_del_cost": lambda edge: edge_deletion,
+        "edge_ins_cost": lambda edge: edge_insertion,
+    }
+
+
+UNIT = functions(lambda one, other: float(one != other), 1.0, 1.0, 1.0, 1.0, 1.0)
 
 
 def enumerated(g, h, costs):
@@ -98,26 +104,13 @@ def test_equal_to_networkx_or_enumeration(seed):
 def test_costs(seed):
     rng = np.random.default_rng(seed)
     g, h = (random_graph(rng, rng.integers(2, 5), seed % 2 == 1, seed > 2) for _ in range(2))
-    numbers = {
-        "node_deletion": 1.7,
-        "node_insertion": 0.4,
-        "edge_substitution": 0.3,
-        "edge_deletion": 2.2,
-        "edge_insertion": 0.9,
-    }
+    names = "node_deletion", "node_insertion", "edge_substitution", "edge_deletion", "edge_insertion"
+    numbers = dict(zip(names, (1.7, 0.4, 0.3, 2.2, 0.9), strict=True))
 
     def substitution(one, other):
         return abs(ord(one["label"]) - ord(other["label"])) * 0.6
 
-    functions = {
-        "node_subst_cost": substitution,
-        "node_del_cost": lambda node: 1.7,
-        "node_ins_cost": lambda node: 0.4,
-        "edge_subst_cost": lambda one, other: 0.3 * (one != other),
-        "edge_del_cost": lambda edge: 2.2,
-        "edge_ins_cost": lambda edge: 0.9,
-    }
-    expected = reference(g, h, functions)
+    expected = reference(g, h, functions(substitution, *numbers.values()))
     table = {"label": {"a": {"b": 0.6, "c": 1.2}, "b": {"c": 0.6}}}
     for rule in (substitution, table):
         result = compare(g, h, costs=numbers | {"node_substitution": rule})

@@ -167,22 +167,6 @@ def test_online_p_values_are_ranks(calibration, scores, earlier):
         assert p[t - earlier, 0] == pytest.approx((above + ties[t] * equal) / len(known))
 
 
-@pytest.mark.parametrize("levels", [None, 3, 1])
-def test_online_p_values_are_uniform_and_independent(levels):
-    """With continuous scores, with three values, and with one value only."""
-    generator = np.random.default_rng(0)
-    p = []
-    for _ in range(1500):
-        scores = generator.normal(size=9)
-        scores = scores if levels is None else generator.integers(levels, size=9).astype(float)
-        p.append(online_pvalues(scores[:5, None], scores[5:, None], generator.random(4))[:, 0])
-    p = np.array(p)
-    for t in range(4):
-        assert kstest(p[:, t], "uniform").pvalue > 1e-3
-    for t in range(1, 4):
-        assert spearmanr(p[:, t - 1], p[:, t]).pvalue > 1e-3
-
-
 def test_the_false_discovery_rate_is_kept():
     """Shared held-out scores make p-values depend on each other; the rate holds all the same."""
     generator = np.random.default_rng(2)

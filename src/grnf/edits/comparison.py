@@ -270,32 +270,13 @@ def correspondence(g: RawGraph, h: RawGraph) -> IntArray:
 
 def list_edits(problem: EditProblem, mapping: IntArray) -> tuple[Edit, ...]:
     """Return the edits of a correspondence: nodes before edges, changes before removals and additions."""
-    g, h = problem.g, problem.h
-    made: dict[str, list[Edit]] = {f"{item} {operation}": [] for item in ITEMS for operation in OPERATIONS}
-
-    def add(
-        item: str, first: tuple[int, ...], second: tuple[int, ...], codes: tuple[int | None, int | None]
-    ) -> None:
-        costs, directed = (problem.nodes, False) if item == "node" else (problem.edges, problem.directed)
-        before, after = ({} if code is None else costs.labels[code] for code in codes)
-        one, other = (np.array([code]) for code in codes)
-        if codes[1] is None:
-            operation, cost = "remove", costs.single(costs.deletion, one)[0]
-        elif codes[0] is None:
-            operation, cost = "add", costs.single(costs.insertion, other)[0]
-        else:
-            operation, cost = "change", costs.substituted(one, other)[0]
-        if cost > 0 or operation != "change":
-            made[f"{item} {operation}"].append(
-                Edit(item, operation, first, second, before, after, float(cost), directed)
-            )
-
-    images = mapping.tolist()
+    g, h, images = problem.g, problem.h, mapping.tolist()
+    edits = []
     for i, x in enumerate(images):
-        code = int(g.nodes[i])
-        add("node", (i,), *(((), (code, None)) if x < 0 else ((x,), (code, int(h.nodes[x])))))
+        second, code = ((), None) if x < 0 else ((x,), h.nodes[x])
+        edits.append(_edit(problem, "node", (i,), second, g.nodes[i], code))
     for x in sorted(set(range(h.n_nodes)) - set(images)):
-        add("node", (), (x,), (None, int(h.nodes[x])))
+        edits.append(_edit(problem, "node", (), (x,), None, h.nodes[x]))
     left = dict(h.edges)
     for pair, own in g.edges.items():
         ends = tuple(images[end] for end in pair)
@@ -303,16 +284,29 @@ def list_edits(problem: EditProblem, mapping: IntArray) -> tuple[Edit, ...]:
         others = left.pop(image, ())
         _, matched = problem.edges.matched(own, others) if others else (0.0, {})
         for at, code in enumerate(own):
-            if at in matched:
-                add("edge", pair, ends, (code, others[matched[at]]))
-            else:
-                add("edge", pair, (), (code, None))
+            second, to = (ends, others[matched[at]]) if at in matched else ((), None)
+            edits.append(_edit(problem, "edge", pair, second, code, to))
         for at in sorted(set(range(len(others))) - set(matched.values())):
-            add("edge", (), image, (None, others[at]))
+            edits.append(_edit(problem, "edge", (), image, None, others[at]))
     for image, others in left.items():
-        for code in others:
-            add("edge", (), image, (None, code))
-    return tuple(edit for edits in made.values() for edit in edits)
+        edits += [_edit(problem, "edge", (), image, None, code) for code in others]
+    kept = [edit for edit in edits if edit.cost > 0 or edit.operation != "change"]
+    return tuple(sorted(kept, key=lambda edit: (ITEMS.index(edit.item), [*OPERATIONS].index(edit.operation))))
+
+
+def _edit(
+    problem: EditProblem, item: str, first: tuple[int, ...], second: tuple[int, ...], code: Any, other: Any
+) -> Edit:
+    """Return the edit of nodes or edges by their codes, None for one that does not exist."""
+    costs, directed = (problem.nodes, False) if item == "node" else (problem.edges, problem.directed)
+    before, after = ({} if each is None else costs.labels[each] for each in (code, other))
+    if other is None:
+        operation, cost = "remove", costs.single(costs.deletion, np.array([code]))
+    elif code is None:
+        operation, cost = "add", costs.single(costs.insertion, np.array([other]))
+    else:
+        operation, cost = "change", costs.substituted(np.array([code]), np.array([other]))
+    return Edit(item, operation, first, second, before, after, float(cost[0]), directed)
 
 
 def _distance(g: RawGraph, h: RawGraph) -> DistanceEstimate:

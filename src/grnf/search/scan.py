@@ -141,9 +141,9 @@ def longest(rows: FloatArray) -> float:
 
 
 View = tuple[Any, ...]
-"""Rows in the order of a tree, for kernels: rows (n, M), sketch (n_blocks, d, WIDTH), numbers and alive (n,),
+"""Rows in the order of a tree, for kernels: rows (n, M), sketch (n_blocks, d, WIDTH), numbers (n,), alive,
 low and high (d, n_blocks), factor, slack. Of equal distances the smallest number comes first, and rows that
-are not alive are left out. Factor and slack are the largest relative and absolute rounding of sketches."""
+are not alive are left out. Factor and slack are the largest rounding of distances, relative and absolute."""
 
 
 @inner

@@ -113,9 +113,9 @@ def _joined(name: str, texts: Iterable[bytes]) -> dict[str, npt.NDArray[Any]]:
 
 def _texts(text: Any, ends: IntArray, positions: IntArray) -> list[str]:
     """Return the texts at these positions."""
-    starts = np.where(positions > 0, ends[positions - 1], 0).tolist()
-    whole = memoryview(text)
-    return [str(whole[a:b], "utf-8", "surrogatepass") for a, b in zip(starts, ends[positions], strict=True)]
+    whole, starts = memoryview(text), np.where(positions > 0, ends[positions - 1], 0)
+    pairs = zip(starts.tolist(), ends[positions].tolist(), strict=True)
+    return [str(whole[a:b], "utf-8", "surrogatepass") for a, b in pairs]
 
 
 def _encoded(name: str) -> bytes:

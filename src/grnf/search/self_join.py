@@ -121,23 +121,7 @@ def _approach(picked, view, squares):  # type: ignore[no-untyped-def]
 
 
 class SelfJoin:
-    """Rows in the order of a tree, to be compared with each other.
-
-    Parameters
-    ----------
-    rows : array, shape (n, M)
-    n_jobs : int, optional
-        Threads.
-
-    Examples
-    --------
-    >>> join = SelfJoin(np.array([[0.0], [1.0], [3.0]]))
-    >>> join.pairs(1.5)
-    (array([0]), array([1]), array([1.]))
-    >>> distances, neighbors = join.nearest(1)
-    >>> neighbors.tolist()
-    [[1], [0], [1]]
-    """
+    """Rows, shape (n, M), in the order of a tree, to be compared with each other by `n_jobs` threads."""
 
     def __init__(self, rows: FloatArray, n_jobs: int | None = None) -> None:
         self.n_rows, self._workers = len(rows), n_workers(n_jobs)

@@ -119,12 +119,6 @@ def _spread(order: IntArray, shares: FloatArray) -> IntArray:
 def _assign(groups: IntArray, shares: FloatArray, generator: Any) -> IntArray:
     """Assign groups from the largest to the smallest, each to the part that lacks most graphs."""
     counts = np.bincount(groups)
-    if len(counts) < len(shares):
-        raise GraphError(
-            f"{len(shares)} parts need at least {len(shares)} groups, got {len(counts)}: the largest has "
-            f"{counts.max():,} of {len(groups):,} graphs",
-            cure="Choose a smaller radius, or another way to split",
-        )
     lacking = shares * len(groups)
     part_of = np.empty(len(counts), np.int64)
     for group in np.lexsort((generator.permutation(len(counts)), -counts)).tolist():

@@ -71,13 +71,10 @@ LAST_IDS = 2 * EPOCH
 """Names that are kept: at least as many as rows."""
 
 FORMAT, VERSION = "grnf-monitor", 2
-SAVED = ("alpha", "mean_time", "n_axes", "n_neighbors", "on_error")
-"""Parameters that are saved."""
-
 LEARNED = ("mean", "axes", "deviations", "known", "units")
 """Arrays of the scores that are saved."""
 
-STATE = {
+STATE: dict[str, Any] = {
     "parameters": {
         "alpha": Real(1), "mean_time": Optional(Real()), "n_axes": Int(1), "n_neighbors": Int(1, 2**20),
         "on_error": OneOf("raise", "skip"),
@@ -390,7 +387,7 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         head = {
             "format": FORMAT,
             "version": VERSION,
-            "parameters": {name: getattr(self, name) for name in SAVED},
+            "parameters": {name: getattr(self, name) for name in STATE["parameters"]},
             "seed": self.seed_,
             "width": self.n_features_in_,
             "count": self._strategies.count,
@@ -425,7 +422,12 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         -------
         ChangeDetector
         """
-        head, arrays = _read(path)
+        head, arrays = read_arrays(path, "the state of a detector")
+        check_version(head, FORMAT, VERSION, "the state of a detector", path)
+        validate(head, STATE, path)
+        validate_arrays(arrays, ARRAYS, path, M=head["width"], rows=head["count"] - since(head["count"]))
+        if len(arrays["numbers"]) != len(head["ids"]) or len(head["ids"]) < len(arrays["rows"]):
+            raise damaged(f"ids must have {len(arrays['numbers'])} entries, got {len(head['ids'])}", path)
         detector = cls()
         try:
             detector._restore(head, arrays, transformer)
@@ -434,19 +436,17 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         return detector
 
     def _restore(self, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], transformer: Any) -> None:
-        self.set_params(**head["parameters"], random_state=int(head["seed"]))
-        self.seed_, self.errors_ = int(head["seed"]), []
+        self.set_params(**head["parameters"], random_state=head["seed"])
+        self.seed_, self.errors_ = head["seed"], []
         if transformer is None and head["transformer"] is not None:
             transformer = GRNF.from_json(head["transformer"])
         self.transformer = self.transformer_ = transformer
         learned = {name: arrays[f"scores_{name}"] for name in LEARNED}
-        scores = ReferenceScores(**learned, n_neighbors=int(head["parameters"]["n_neighbors"]))
-        self._begin(scores, arrays["calibration"], int(head["width"]))
-        self._strategies = Strategies.resumed(
-            arrays["calibration"], self.seed_, self.mean_time is None, arrays["rows"], int(head["count"])
-        )
-        self._numbers, self._ids = arrays["numbers"], [str(name) for name in head["ids"]]
-        self.n_seen_, self.notes_ = int(head["n_seen"]), dict(head["notes"])
+        scores = ReferenceScores(**learned, n_neighbors=self.n_neighbors)
+        self._begin(scores, arrays["calibration"], head["width"])
+        self._strategies.resume(arrays["rows"], head["count"])
+        self._numbers, self._ids = arrays["numbers"], head["ids"]
+        self.n_seen_, self.notes_ = head["n_seen"], head["notes"]
         self.evidence_ = -math.inf if head["evidence"] is None else float(head["evidence"])
         self.alarm_ = None if head["alarm"] is None else Alarm.from_dict(head["alarm"])
 
@@ -478,16 +478,6 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         return tags
-
-
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    head, arrays = read_arrays(path, "the state of a detector")
-    check_version(head, FORMAT, VERSION, "the state of a detector", path)
-    validate(head, STATE, path)
-    validate_arrays(arrays, ARRAYS, path, M=head["width"], rows=head["count"] - since(head["count"]))
-    if len(arrays["numbers"]) != len(head["ids"]) or len(head["ids"]) < len(arrays["rows"]):
-        raise damaged(f"ids must have {len(arrays['numbers'])} entries, got {len(head['ids'])}", path)
-    return head, arrays
 
 
 def _plain(value: Any) -> Any:

@@ -61,12 +61,6 @@ def online_pvalues(
     all are exchangeable, p_1, p_2, ... are independent and uniform: exactly, for any distribution and any n.
     Large scores have small p-values. `calibration` (n, J) and `scores` (m, J) are of J kinds. The p-values of
     the `earlier` scores are known. `ties` (m - earlier,) are u_t, uniform on (0, 1).
-
-    Examples
-    --------
-    >>> online_pvalues(np.array([[1.0], [2.0]]), np.array([[3.0], [0.0]]), np.array([0.5, 0.5]))
-    array([[0.16666667],
-           [0.875     ]])
     """
     above, equal = _counts(np.ascontiguousarray(calibration), np.ascontiguousarray(scores), earlier)
     compared = len(calibration) + 1.0 + np.arange(earlier, len(scores))
@@ -79,14 +73,11 @@ def _counts(known, scores, earlier):  # type: ignore[no-untyped-def]
     above = np.zeros((len(scores) - earlier, scores.shape[1]))
     equal = np.ones((len(scores) - earlier, scores.shape[1]))
     for t in range(earlier, len(scores)):
-        for i in range(len(known)):
-            for kind in range(scores.shape[1]):
-                above[t - earlier, kind] += known[i, kind] > scores[t, kind]
-                equal[t - earlier, kind] += known[i, kind] == scores[t, kind]
-        for i in range(t):
-            for kind in range(scores.shape[1]):
-                above[t - earlier, kind] += scores[i, kind] > scores[t, kind]
-                equal[t - earlier, kind] += scores[i, kind] == scores[t, kind]
+        for before in (known, scores[:t]):
+            for i in range(len(before)):
+                for kind in range(scores.shape[1]):
+                    above[t - earlier, kind] += before[i, kind] > scores[t, kind]
+                    equal[t - earlier, kind] += before[i, kind] == scores[t, kind]
     return above, equal
 
 
@@ -142,8 +133,6 @@ class ReferenceScores:
     def __call__(self, Z: FloatArray) -> FloatArray:
         """Return rows of scores, shape (n, 4 + d). Equal graphs have equal rows."""
         along, rest = self.coordinates(Z)
-        if not len(along):
-            return np.zeros((0, len(ANOMALY_SCORES) + along.shape[1]))
         near = [index.kneighbors(along[:, :width])[0].mean(axis=1) for width, index in self._indexes]
         anomaly = np.column_stack([*near, np.linalg.norm(along[:, :LENGTH_AXES], axis=1), rest])
         return np.hstack([rounded_scores(anomaly, self.units), rounded_scores(along)])

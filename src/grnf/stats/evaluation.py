@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import isnan
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from grnf._utils.random import draw_seed
 from grnf._utils.result_tables import html_table
 from grnf._utils.rules import Int, OneOf, checked
 from grnf._version import __version__
-from grnf.collection import Collection
 from grnf.errors import GraphError
 from grnf.estimators import WLFingerprint
 from grnf.graphs import GraphBatch
@@ -28,7 +26,7 @@ from grnf.stats.permutation_tests import (
     Score,
     bootstrap_counts,
     compare_samples,
-    energy_distance,
+    energy_score,
     percentile_score,
     wilson_score,
 )
@@ -121,15 +119,11 @@ class Evaluation:
         -------
         dict
         """
-        scores = {
-            name: {key: None if each is None or isnan(each) else each for key, each in vars(score).items()}
-            for name, score in self.scores.items()
-        }
         return {
-            "scores": scores,
+            "scores": {name: asdict(score) for name, score in self.scores.items()},
             "total_variation": self.total_variation,
             "jensen_shannon": self.jensen_shannon,
-            "separation": self.separation.to_dict(),
+            "separation": asdict(self.separation),
             "pvalue": self.pvalue,
             "undecided": self.undecided,
             "test": self.test.to_dict(),
@@ -252,7 +246,11 @@ def evaluate(
     sides = [{name: Z[rows] for name, Z in pooled.items()} for rows in (slice(m), slice(m, None))]
     X, Y = in_space(sides[0], sides[1], space)
     scores = _vector_scores(X, Y, k, n_bootstraps, seed)
-    separation = _separation(samples, pooled, clone(descriptor), seed)
+    sizes = len(samples[0]), len(samples[1])
+    if samples[0].has_vectors or samples[0].batch is None:
+        separation = separate(sizes, lambda _: pooled, seed)
+    else:
+        separation = separate_graphs(sizes, joined([s.batch for s in samples]), clone(descriptor), seed)
     order = np.random.default_rng([seed, 5]).permutation(len(Y))
     half = len(Y) // 2
     if half > k:  # the scores of a perfect generator
@@ -279,20 +277,13 @@ def evaluate(
     return Evaluation(scores, test, separation, undecided, {**test.protocol, **settings})
 
 
-def _separation(
-    samples: Sequence[Collection], pooled: Mapping[str, FloatArray], descriptor: GraphDescriptor, seed: int
-) -> Separation:
-    """Return what a classifier shows. Its feature views of graphs are fitted on its training part alone."""
-    sizes = len(samples[0]), len(samples[1])
-    if samples[0].has_vectors or samples[0].batch is None:
-        return separate(sizes, lambda _: pooled, seed)
-    return separate_graphs(sizes, joined([sample.batch for sample in samples]), descriptor, seed)
-
-
 def separate_graphs(
     sizes: tuple[int, int], batch: GraphBatch, descriptor: GraphDescriptor, seed: int
 ) -> Separation:
-    """Return what a classifier shows about two samples of graphs, one after the other in a batch."""
+    """Return what a classifier shows about two samples of graphs, one after the other in a batch.
+
+    Its feature views are fitted on its training part alone.
+    """
 
     def views(rows: IntArray) -> dict[str, FloatArray]:
         some = batch.take(rows)
@@ -338,14 +329,11 @@ def sample_distances(X: FloatArray, Y: FloatArray, n_bootstraps: int, seed: int)
     some, others = X[random.permutation(len(X))[:MOST]], Y[random.permutation(len(Y))[:MOST]]
     both = np.concatenate([some, others])
     D = distances(both, both)
-    counts = (
-        bootstrap_counts(len(some), n_bootstraps, random),
-        bootstrap_counts(len(others), n_bootstraps, random),
-    )
+    counts = [bootstrap_counts(len(side), n_bootstraps, random) for side in (some, others)]
     inside = D[len(some) :, len(some) :]
     apart = inside[np.triu_indices(len(inside), 1)]
     width = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
-    energy, mmd2 = (_unbiased(K, *counts) for K in (D, -np.exp(-0.5 * (D / width) ** 2)))
+    energy, mmd2 = (energy_score(K, *counts) for K in (D, -np.exp(-0.5 * (D / width) ** 2)))
     X, Y = in_their_span(X, Y)
     draws = [
         frechet_distance(X[random.integers(len(X), size=len(X))], Y[random.integers(len(Y), size=len(Y))])
@@ -355,11 +343,6 @@ def sample_distances(X: FloatArray, Y: FloatArray, n_bootstraps: int, seed: int)
     value = frechet_distance(X, Y)
     frechet = percentile_score(value, np.maximum(np.array(draws) - np.mean(draws) + value, 0))
     return {"energy": energy, "mmd2": mmd2, "frechet": frechet}
-
-
-def _unbiased(D: FloatArray, of_x: FloatArray, of_y: FloatArray) -> Score:
-    value = float(energy_distance(D, np.ones((len(of_x), 1)), np.ones((len(of_y), 1)))[0])
-    return percentile_score(value, energy_distance(D, of_x, of_y))
 
 
 def in_their_span(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -467,45 +450,26 @@ def table(scores: Mapping[str, Score], notes: Sequence[str], format: str = "text
             numbers = ["" if value is None else f"{value:.9g}" for value in vars(score).values()]
             lines.append(",".join([title, better, *numbers]))
         return "\n".join(lines) + "\n"
-    cells = []
+    cells = [list(HEADER)]
     for title, better, score in rows:
         interval = f"{_text(score.low)} to {_text(score.high)}"
         cells.append([title, better, _text(score.value), interval, _text(score.baseline)])
-    return {"text": _plain, "markdown": _markdown, "latex": _latex}[format](cells, notes)
+    if format == "latex":
+        marks = {"MMD^2": "MMD$^2$", "Frechet distance": r"Fr\'echet distance", HEADER[3]: r"95 \% interval"}
+        head, *lines = [" & ".join(marks.get(text, text) for text in row) + r" \\" for row in cells]
+        opening = r"\begin{tabular}{llrrr}", r"\hline", head, r"\hline"
+        return "\n".join([*opening, *lines, r"\hline", r"\end{tabular}", *(f"% {note}" for note in notes)])
+    if format == "markdown":
+        lines = [f"| {' | '.join(row)} |" for row in cells]
+        lines.insert(1, "|---" * len(HEADER) + "|")
+    else:
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        form = "{:<%d}  {:<%d}  {:>%d}  {:>%d}  {:>%d}" % tuple(widths)  # noqa: UP031
+        lines = [form.format(*row).rstrip() for row in cells]
+    return "\n".join([*lines, "", *notes])
 
 
 def _text(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:.3f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.2e}"
-
-
-def _plain(cells: list[list[str]], notes: Sequence[str]) -> str:
-    lines = [list(HEADER), *cells]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]
-    shown = [
-        "  ".join(
-            text.ljust(width) if column < 2 else text.rjust(width)
-            for column, (text, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
-    return "\n".join([*shown, "", *notes])
-
-
-def _markdown(cells: list[list[str]], notes: Sequence[str]) -> str:
-    lines = ["| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|"]
-    lines += ["| " + " | ".join(line) + " |" for line in cells]
-    return "\n".join([*lines, "", *notes])
-
-
-def _latex(cells: list[list[str]], notes: Sequence[str]) -> str:
-    lines = [r"\begin{tabular}{llrrr}", r"\hline", _latex_line(HEADER), r"\hline"]
-    lines += [_latex_line(line) for line in cells]
-    lines += [r"\hline", r"\end{tabular}", *("% " + note for note in notes)]
-    return "\n".join(lines)
-
-
-def _latex_line(cells: Sequence[str]) -> str:
-    marks = {"MMD^2": "MMD$^2$", "Frechet distance": r"Fr\'echet distance"}
-    return " & ".join(marks.get(text, text.replace("%", r"\%")) for text in cells) + r" \\"

@@ -22,9 +22,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import comb, prod
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import gammaincc, logsumexp
@@ -48,6 +48,7 @@ __all__ = [
     "bootstrap_counts",
     "compare_samples",
     "energy_distance",
+    "energy_score",
     "k_sample_test",
     "percentile_score",
     "permutation_test",
@@ -80,6 +81,8 @@ MOST = 1000
 BOOTSTRAPS = 400
 GROUPS = 16
 """Groups of features, each of which is left out once."""
+
+Kernel: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -380,21 +383,10 @@ def pooled_statistics(rows: PooledRows, statistic: str, weights: FloatArray) -> 
     """Return the values of all statistics for all weights, and by how much equal ones may differ by rounding.
 
     Weights, of shape (contrasts, N, divisions), sum to 0 over the N graphs. Values are summed over contrasts.
-
-    Examples
-    --------
-    >>> rows = PooledRows(np.array([[0.0], [0.0], [3.0]]), np.empty((3, 0)), ())
-    >>> weights = np.array([[[0.5], [0.5], [-1.0]]])
-    >>> pooled_statistics(rows, "energy", weights)[0], pooled_statistics(rows, "linear", weights)[0]
-    (array([[6.]]), array([[9.]]))
     """
     if statistic == "linear":
-        values = []
-        if rows.plain:
-            values.append(_means(rows.coordinates, (rows.coordinates.shape[1],), weights))
-        if rows.numbers:
-            values.append(_means(rows.whitened, rows.numbers, weights))
-        T = np.concatenate(values)
+        plain = [(rows.coordinates, (rows.coordinates.shape[1],))] if rows.plain else []
+        T = np.concatenate([_means(*space, weights) for space in [*plain, (rows.whitened, rows.numbers)]])
         return T, 1e-11 * np.maximum(T.max(axis=1), 1e-300)
     kernels = _kernels(rows, statistic)
     N = len(rows.coordinates)
@@ -407,15 +399,14 @@ def pooled_statistics(rows: PooledRows, statistic: str, weights: FloatArray) -> 
             some, others = slice(i, i + TILE), slice(j, j + TILE)
             both = 1 if i == j else 2  # the pairs (j, i) in addition to (i, j)
             blocks = [squares.astype(dtype) for squares in tiles.tile(some, others)]
-            for number, kernel in enumerate(kernels):
-                block = kernel.function(blocks[kernel.space])
-                block -= dtype(kernel.level)
+            for number, (space, function, level, _) in enumerate(kernels):
+                block = function(blocks[space])
+                block -= dtype(level)
                 for weight in contrasts:
                     product = block @ weight[others]
                     T[number] += both * np.einsum("ij,ij->j", weight[some], product, dtype=np.float64)
     size = float((np.abs(weights[:, :, 0]).sum(axis=1) ** 2).sum())
-    spread = np.array([kernel.spread for kernel in kernels])
-    return T, 4 * float(np.finfo(dtype).eps) * spread * size
+    return T, 4 * float(np.finfo(dtype).eps) * np.array([spread for *_, spread in kernels]) * size
 
 
 def _means(Z: FloatArray, numbers: tuple[int, ...], weights: FloatArray) -> FloatArray:
@@ -426,39 +417,30 @@ def _means(Z: FloatArray, numbers: tuple[int, ...], weights: FloatArray) -> Floa
     return np.ascontiguousarray(running[:, [number - 1 for number in numbers]].T)
 
 
-class _Kernel(NamedTuple):
-    """A function of the squared distances of a space.
+def _kernels(rows: PooledRows, statistic: str) -> list[tuple[int, Kernel, float, float]]:
+    """Return for each statistic its space, its function of squared distances, and a level and a spread.
 
-    The typical value (`level`) is subtracted, which changes nothing but rounding, since weights sum to 0.
+    The level, a typical value, is subtracted: this changes nothing but rounding, since weights sum to 0.
     """
-
-    space: int
-    function: Callable[[FloatArray], FloatArray]
-    level: float
-    spread: float
-
-
-def _kernels(rows: PooledRows, statistic: str) -> list[_Kernel]:
-    """Return for each statistic its space and its function of squared distances."""
     some = np.unique(np.linspace(0, len(rows.coordinates) - 1, SAMPLE).astype(np.int64))
     shown = replace(rows, coordinates=rows.coordinates[some], whitened=rows.whitened[some])
-    kernels: list[_Kernel] = []
+    kernels = []
     for space, squares in enumerate(SquaredDistances(shown).tile(slice(None), slice(None))):
         apart = squares[np.triu_indices(len(squares), 1)]
         apart = apart if len(apart) else np.zeros(1)
-        functions: list[Callable[[FloatArray], FloatArray]] = [lambda squares: np.asarray(-np.sqrt(squares))]
+        functions: list[Kernel] = [lambda squares: np.asarray(-np.sqrt(squares))]
         if statistic == "mmd":
             median = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
-            functions = [_gaussian(-0.5 / (width**2 * median)) for width in WIDTHS]
+            functions = [partial(_gaussian, -0.5 / (width**2 * median)) for width in WIDTHS]
         for function in functions:
             values = function(apart)
             level = float(values.mean())
-            kernels.append(_Kernel(space, function, level, float(np.abs(values - level).mean())))
+            kernels.append((space, function, level, float(np.abs(values - level).mean())))
     return kernels
 
 
-def _gaussian(scale: float) -> Callable[[FloatArray], FloatArray]:
-    return lambda squares: np.asarray(np.exp(scale * squares))
+def _gaussian(scale: float, squares: FloatArray) -> FloatArray:
+    return np.asarray(np.exp(scale * squares))
 
 
 @dataclass(frozen=True)
@@ -575,10 +557,7 @@ class Score:
 
 def wilson_score(successes: int, n: int) -> Score:
     """Return a share with Wilson's interval."""
-    if n == 0:
-        return Score(float("nan"), 0.0, 1.0)
-    test = binomtest(successes, n)
-    low, high = test.proportion_ci(0.95, "wilson")
+    low, high = binomtest(successes, n).proportion_ci(0.95, "wilson")
     return Score(successes / n, float(low), float(high))
 
 
@@ -593,7 +572,17 @@ def percentile_score(value: float, resampled: FloatArray) -> Score:
     return Score(value, float(min(low, value)), float(max(high, value)))
 
 
-def energy_distance(D: Any, of_x: FloatArray, of_y: FloatArray) -> FloatArray:
+def energy_score(D: FloatArray, of_x: FloatArray, of_y: FloatArray) -> Score:
+    """Return the energy distance of two samples with its interval by counts of bootstrap samples."""
+    return percentile_score(_energy_of_all(D, len(of_x)), energy_distance(D, of_x, of_y))
+
+
+def _energy_of_all(D: FloatArray, m: int) -> float:
+    """Return the energy distance of the first m graphs from the others."""
+    return float(energy_distance(D, np.ones((m, 1)), np.ones((len(D) - m, 1)))[0])
+
+
+def energy_distance(D: FloatArray, of_x: FloatArray, of_y: FloatArray) -> FloatArray:
     """Return 2 mean d(x, y) - mean d(x, x') - mean d(y, y') for each column of counts, without bias.
 
     D has distances, those of the first sample first, or -k for MMD^2 with a kernel k. The counts, of shapes
@@ -666,18 +655,16 @@ def effect_of(view: str, Z: FloatArray, sizes: Sequence[int], paired: bool, seed
     X, Y = X - X.mean(axis=0), Y - X.mean(axis=0)  # distances stay, rounding gets less
     both = np.concatenate([X, Y])
     D = distances(both, both)
-    ones = np.ones((len(X), 1)), np.ones((len(Y), 1))
-    value = float(energy_distance(D, *ones)[0])
     of_x = bootstrap_counts(len(X), BOOTSTRAPS, random)
     of_y = of_x if paired else bootstrap_counts(len(Y), BOOTSTRAPS, random)
-    bars = percentile_score(value, energy_distance(D, of_x, of_y))
+    score = energy_score(D, of_x, of_y)
     between = float(D[: len(X), len(X) :].mean())
-    share = value / (2 * between) if between > 0 else 0.0
-    error, used = _feature_error(both, D, ones), (len(X), len(Y))
-    return Effect(view, value, bars.low, bars.high, error, share, used)
+    share = score.value / (2 * between) if between > 0 else 0.0
+    error, used = _feature_error(both, D, len(X)), (len(X), len(Y))
+    return Effect(view, score.value, score.low, score.high, error, share, used)
 
 
-def _feature_error(both: FloatArray, D: FloatArray, ones: tuple[FloatArray, FloatArray]) -> float:
+def _feature_error(both: FloatArray, D: FloatArray, m: int) -> float:
     """Return the jackknife error of the energy distance over groups of features, every G-th one in each."""
     M = both.shape[1]
     G = min(GROUPS, M)
@@ -685,7 +672,7 @@ def _feature_error(both: FloatArray, D: FloatArray, ones: tuple[FloatArray, Floa
     for start in range(G):
         group = both[:, start::G]
         rest = np.maximum(D**2 - distances(group, group) ** 2, 0) * (M / max(M - group.shape[1], 1))
-        values.append(float(energy_distance(np.sqrt(rest), *ones)[0]))
+        values.append(_energy_of_all(np.sqrt(rest), m))
     return float(np.sqrt((G - 1) * np.var(values))) if G > 1 else float("nan")
 
 

@@ -100,44 +100,35 @@ def _kind(views: Mapping[str, FloatArray]) -> str:
 
 def _encoded(samples: Sequence[Collection]) -> list[Collection]:
     """Return samples of graphs with batches that have the same channels, or raise what differs."""
-    pairs = [
-        fit_encode(sample, AttributeEncoder(handle_unknown="open", handle_missing="error"))
-        for sample in samples
-    ]
+    settings: dict[str, Any] = {"handle_unknown": "open", "handle_missing": "error"}
+    pairs = [fit_encode(sample, AttributeEncoder(**settings)) for sample in samples]
     encoders, encoded = [encoder for encoder, _ in pairs], [own for _, own in pairs]
     unknown = False  # a sample without edges (nodes) has no columns of them
-    for number in range(1, len(samples)):
+    for sample, encoder, own in zip(samples[1:], encoders[1:], encoded[1:], strict=True):
+        batches = encoded[0].batch, own.batch
         for item in ("node", "edge"):
-            one, two = (getattr(encoders[i], f"{item}_schema_") for i in (0, number))
+            one, two = (getattr(each, f"{item}_schema_") for each in (encoders[0], encoder))
+            found = f"attributes of {item}s differ: {samples[0].name}"
             if dict(one.columns) == dict(two.columns):
-                continue
-            if all(len(getattr(encoded[i].batch, f"{item}_attr")) for i in (0, number)):
-                reason = (
-                    f"attributes of {item}s differ: {samples[0].name} has {one}, {samples[number].name} has "
-                )
+                if _channels(batches[0], item) != _channels(batches[1], item):
+                    cure = "Read both in the same way, or pass the graphs before encoding"
+                    raise GraphError(
+                        f"{found} and {sample.name} were encoded with different columns", cure=cure
+                    )
+            elif all(len(getattr(batch, f"{item}_attr")) for batch in batches):
                 cure = "Give both the same columns of the same kind, and leave out those that only one has"
-                raise GraphError(f"{reason}{two}", cure=cure)
-            unknown = True
+                raise GraphError(f"{found} has {one}, {sample.name} has {two}", cure=cure)
+            else:
+                unknown = True
     if unknown:
         most = max(encoders, key=lambda e: len(e.node_schema_.columns) + len(e.edge_schema_.columns))
         encoded = [encode(sample, most) for sample in samples]
-    else:
-        _check_channels(encoded)
     return [replace(sample, batch=own.batch) for sample, own in zip(samples, encoded, strict=True)]
 
 
-def _check_channels(samples: Sequence[Collection]) -> None:
-    """Raise a `GraphError` if batches that were encoded before have different channels."""
-    for item in ("node", "edge"):
-        keys = [getattr(sample.batch, f"{item}_keys") for sample in samples]
-        columns = [getattr(sample.batch, f"{item}_codes").values.shape[1] for sample in samples]
-        for number, sample in enumerate(samples):
-            if columns[number] != columns[0] or not np.array_equal(keys[number], keys[0]):
-                reason = (
-                    f"attributes of {item}s differ: {samples[0].name} and {sample.name} were encoded with "
-                )
-                cure = "Read both in the same way, or pass the graphs before encoding"
-                raise GraphError(f"{reason}different columns", cure=cure)
+def _channels(batch: GraphBatch, item: str) -> list[int]:
+    """Return the number of code columns of nodes or edges, and the keys of their other channels."""
+    return [getattr(batch, f"{item}_codes").values.shape[1], *getattr(batch, f"{item}_keys").tolist()]
 
 
 def joined(batches: Sequence[GraphBatch]) -> GraphBatch:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -89,10 +89,6 @@ class Separation:
     delta: float
     views: dict[str, float]
     typical: tuple[list[int], list[int]]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self)
 
     def verdict(self, n_graphs: int) -> str:
         """Return the bound on the total variation in words. `n_graphs` is the number of all graphs."""

@@ -136,13 +136,13 @@ class Strategy:
 
     start: int
     stop: int
+    enters_until: int
     directions: FloatArray
     names: list[str]
     log_weights: FloatArray
     both_sides: bool
     calibration: FloatArray
     log_held: FloatArray
-    enters_until: int
 
     def scores(self, rows: FloatArray) -> FloatArray:
         """Return the scores that are bet on, of rows of all scores."""
@@ -188,14 +188,10 @@ class Strategies:
     count: int = 0
     running: list[Strategy] = field(default_factory=list)
 
-    @classmethod
-    def resumed(
-        cls, calibration: FloatArray, seed: int, whole: bool, rows: FloatArray, count: int
-    ) -> Strategies:
-        """Return the strategies after `count` graphs, of which the rows since `since(count)` are enough."""
-        strategies = cls(calibration, seed, whole, rows[:0], since(count))
-        strategies.advance(rows)
-        return strategies
+    def resume(self, rows: FloatArray, count: int) -> None:
+        """Continue after `count` graphs, of which the rows since `since(count)` are enough."""
+        self.count = since(count)
+        self.advance(rows)
 
     def advance(self, rows: FloatArray) -> tuple[FloatArray, list[tuple[Strategy, int]]]:
         """Bet on more graphs.
@@ -257,8 +253,8 @@ class Strategies:
         shares = [WEIGHTS["anomaly"] / n_anomaly] * n_anomaly + [WEIGHTS["axes"] / n_axes] * n_axes
         names = [*ANOMALY_SCORES, *(f"axis {axis + 1}" for axis in range(n_axes))]
         directions = np.eye(self.calibration.shape[1], len(names))
-        stop, until = start + 2 * EPOCH, start + EPOCH
-        return self._strategy(start, stop, directions, names, np.log(shares), True, -math.inf, until)
+        times = start, start + 2 * EPOCH, start + EPOCH
+        return self._strategy(times, directions, names, np.log(shares), True, -math.inf)
 
     def _direction(self, start: int, window: int, rows: FloatArray) -> Strategy:
         """Return the strategy for the directions of the mean of the last graphs."""
@@ -270,25 +266,21 @@ class Strategies:
         since_last = start if start == window else window // 2
         entered = self._log_share(start - since_last, start) - math.log(len(SHIFTS) + len(PAYOFFS))
         weights = np.full(N_DIRECTIONS, math.log(weight))
-        stop = start + LIFE * window
-        return self._strategy(start, stop, directions, names, weights, False, entered, start)
+        times = start, start + LIFE * window, start
+        return self._strategy(times, directions, names, weights, False, entered)
 
     def _strategy(
         self,
-        start: int,
-        stop: int,
+        times: tuple[int, int, int],
         directions: FloatArray,
         names: list[str],
         log_weights: FloatArray,
         both_sides: bool,
         log_held: float,
-        enters_until: int,
     ) -> Strategy:
         calibration = np.sort(rounded_scores(self.calibration @ directions), axis=0)
-        n_bets = (1 + both_sides) * (len(SHIFTS) + len(PAYOFFS))
-        held = np.full((len(names), n_bets), log_held)
-        bets = directions, names, log_weights, both_sides
-        return Strategy(start, stop, *bets, calibration, held, enters_until)
+        held = np.full((len(names), (1 + both_sides) * (len(SHIFTS) + len(PAYOFFS))), log_held)
+        return Strategy(*times, directions, names, log_weights, both_sides, calibration, held)
 
 
 def since(count: int) -> int:
