@@ -11,7 +11,7 @@ from grnf._utils.jit import compiled, inlined
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.projection import Gradients, Tape, finish_tape, finish_tile, start_tape, start_tile, terms
 from grnf.engine.rows import ActivationCode, activate, activate_with_derivative, add_heads
-from grnf.engine.schedule import fitting_tile
+from grnf.engine.schedule import TUPLE_GRADIENTS_TILE, TUPLES_TILE, fitting_tile
 from grnf.engine.statistics import Neighbors, Statistics
 from grnf.engine.type_sums import add_run
 from grnf.typing import FloatArray, IntArray
@@ -25,7 +25,6 @@ def tuple_sums(
     near: Neighbors,
     c: Coefficients,
     rho: ActivationCode,
-    tile: int,
     scale: FloatArray,
     graphs: IntArray,
     out: FloatArray,
@@ -36,7 +35,7 @@ def tuple_sums(
         if s.sizes[g] < B:
             continue
         value_of = _values(near, s.node_ptr[g], s.sizes[g])
-        step = fitting_tile(tile, B * s.sizes[g], c.bias.itemsize)
+        step = fitting_tile(TUPLES_TILE, B * s.sizes[g], c.bias.itemsize)
         for start in range(0, len(c.bias), step):
             stop = min(start + step, len(c.bias))
             nodes, edges = terms(s, near, c, scale[g], g, start, stop)
@@ -51,7 +50,6 @@ def tuple_sum_gradients(
     near: Neighbors,
     c: Coefficients,
     rho: ActivationCode,
-    tile: int,
     scale: FloatArray,
     graphs: IntArray,
     d_out: FloatArray,
@@ -63,8 +61,8 @@ def tuple_sum_gradients(
         if s.sizes[g] < B:
             continue
         value_of = _values(near, s.node_ptr[g], s.sizes[g])
-        for start in range(0, len(c.bias), tile):
-            part = start_tile(c, start, min(start + tile, len(c.bias)))
+        for start in range(0, len(c.bias), TUPLE_GRADIENTS_TILE):
+            part = start_tile(c, start, min(start + TUPLE_GRADIENTS_TILE, len(c.bias)))
             tape = start_tape(part, s, near, c, scale[g], g, d_out, out)
             _add_tuple_gradients(rho, value_of, tape)
             finish_tape(part, s, near, c, g, tape, d_out, out)

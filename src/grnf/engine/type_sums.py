@@ -23,7 +23,7 @@ from grnf.engine.projection import (
     start_tile,
 )
 from grnf.engine.rows import RAMP, RELU, ActivationCode, activate, activate_with_derivative, add_heads
-from grnf.engine.schedule import fitting_tile
+from grnf.engine.schedule import TYPES_TILE, fitting_tile
 from grnf.engine.statistics import Neighbors, Statistics
 from grnf.engine.triple_types import Form
 from grnf.engine.tuple_types import TypeLists, read
@@ -52,7 +52,6 @@ def type_sums(
     types: TypeLists,
     c: Coefficients,
     rho: ActivationCode,
-    tile: int,
     scale: FloatArray,
     first: int,
     out: FloatArray,
@@ -67,7 +66,7 @@ def type_sums(
         if types.ptr[item] == types.ptr[item + 1]:
             continue
         g, typed = first + item, _typed(types, item, c)
-        step = fitting_tile(tile, len(typed.symbols), c.bias.itemsize)
+        step = fitting_tile(TYPES_TILE, len(typed.symbols), c.bias.itemsize)
         for start in range(0, len(c.bias), step):
             stop = min(start + step, len(c.bias))
             if known_u != scale[g] or known_start != start or len(known.bias) != stop - start:
@@ -85,7 +84,6 @@ def type_sum_gradients(
     types: TypeLists,
     c: Coefficients,
     rho: ActivationCode,
-    tile: int,
     scale: FloatArray,
     first: int,
     d_out: FloatArray,
@@ -96,7 +94,7 @@ def type_sum_gradients(
         if types.ptr[item] == types.ptr[item + 1]:
             continue
         g, typed = first + item, _typed(types, item, c)
-        step = fitting_tile(tile, 2 * len(typed.symbols), c.bias.itemsize)
+        step = fitting_tile(TYPES_TILE, 2 * len(typed.symbols), c.bias.itemsize)
         for start in range(0, len(c.bias), step):
             part = start_tile(c, start, min(start + step, len(c.bias)))
             tape = start_tape(part, s, near, c, scale[g], g, d_out, out)
