@@ -377,13 +377,11 @@ class Moments:
     factor: float = 1.0
 
     def factors(self, squares: FloatArray) -> FloatArray:
-        """Return what e is multiplied with, given |x|^2: one row per node of the mixture."""
-        a = np.array(self.nodes)[:, np.newaxis]
+        """Return what e is multiplied with, given |x|^2: one array per node of the mixture."""
+        a = np.expand_dims(np.array(self.nodes), tuple(range(1, 1 + np.ndim(squares))))
         if self.kind == ARCSINES:
             return np.asarray(a / np.sqrt(0.5 + a * a * squares))
-        return np.asarray(1 / np.sqrt(squares) if self.kind == ARC_COSINE else np.ones_like(squares))[
-            np.newaxis
-        ]
+        return np.asarray(a / np.sqrt(squares) if self.kind == ARC_COSINE else a * np.ones_like(squares))
 
     def type_weights(self, weights: FloatArray, squares: FloatArray) -> FloatArray:
         """Return the weights of types, with the factors that depend on one type alone."""

@@ -29,7 +29,7 @@ from grnf.engine.rows import (
 )
 from grnf.engine.schedule import GRAPHS, NODES, TILE
 from grnf.engine.sorting import pair_masses, pair_sums, pair_sums_of_columns, transpose
-from grnf.engine.statistics import Neighbors, Statistics
+from grnf.engine.statistics import Neighbors, Statistics, equal_rows
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -596,7 +596,7 @@ def _correct(
             for h in range(width):
                 U[h] += partial[h]
             partial[:] = 0
-        if known < 0 or not _same(s.pairs[pair], s.pairs[known]):
+        if known < 0 or not equal_rows(s.pairs[pair], s.pairs[known], 0):
             known = np.int64(pair)
             for f in range(columns):
                 values[0, f], values[1, f] = s.pairs[pair, f], s.pairs[pair, (f + half) % columns]
@@ -610,14 +610,6 @@ def _correct(
             partial[h] += w * (there + back)
     for h in range(width):
         U[h] += partial[h]
-
-
-@compiled
-def _same(a: FloatArray, b: FloatArray) -> bool:
-    for f in range(len(a)):  # noqa: SIM110 numba knows no generators
-        if a[f] != b[f]:
-            return False
-    return True
 
 
 def sorted_pair_sum_gradients(

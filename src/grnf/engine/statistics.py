@@ -24,8 +24,10 @@ __all__ = [
     "Statistics",
     "attribute_gradients",
     "class_numbers",
+    "equal_rows",
     "folded",
     "grouped",
+    "mixed",
     "neighbors",
     "statistics",
 ]
@@ -504,7 +506,7 @@ def _number(rows: Bits, factors: Bits, class_of: IntArray, firsts: IntArray) -> 
         key = np.uint64(0)
         for f in range(columns):
             key += np.uint64(rows[i, f]) * factors[f]
-        at = _mixed(key) & np.uint64(len(table) - 1)
+        at = mixed(key) & np.uint64(len(table) - 1)
         while table[at] >= 0:
             first, difference = firsts[table[at]], rows.dtype.type(0)
             for f in range(columns):
@@ -571,7 +573,7 @@ def _group_pairs(
         row, key = pair_bits[e], np.uint64(low * (n_classes + 1) + high) * FACTOR
         for f in range(len(row)):
             key += np.uint64(row[f + shift if f < len(row) - shift else f + shift - len(row)]) * factors[f]
-        at = _mixed(key) & np.uint64(len(table) - 1)
+        at = mixed(key) & np.uint64(len(table) - 1)
         while table[at] >= 0:
             known = table[at]
             source = out_rows[known]
@@ -579,7 +581,7 @@ def _group_pairs(
             if (
                 out_nodes[known, 0] == low
                 and out_nodes[known, 1] == high
-                and _equal(row, pair_bits[abs(source) - 1], shift ^ other)
+                and equal_rows(row, pair_bits[abs(source) - 1], shift ^ other)
             ):
                 break
             at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
@@ -605,7 +607,7 @@ def _empty_table(count: int) -> ShortArray:
 
 
 @inner
-def _mixed(key: np.uint64) -> np.uint64:
+def mixed(key: np.uint64) -> np.uint64:
     """Spread the differences of keys over all bits."""
     key ^= key >> np.uint64(32)
     key *= np.uint64(0xFF51AFD7ED558CCD)
@@ -613,7 +615,7 @@ def _mixed(key: np.uint64) -> np.uint64:
 
 
 @inner
-def _equal(a: Bits, b: Bits, shift: int) -> bool:
+def equal_rows(a: npt.NDArray[Any], b: npt.NDArray[Any], shift: int) -> bool:
     """Whether two rows are equal, one of them with its halves swapped when shift is half its length."""
     for f in range(len(a)):  # noqa: SIM110 numba knows no generators
         if a[f + shift if f < len(a) - shift else f + shift - len(a)] != b[f]:

@@ -13,7 +13,7 @@ from grnf.engine.projection import Gradients, Tape, finish_tape, finish_tile, st
 from grnf.engine.rows import ActivationCode, activate, activate_with_derivative, add_heads
 from grnf.engine.schedule import TUPLE_GRADIENTS_TILE, TUPLES_TILE, fitting_tile
 from grnf.engine.statistics import Neighbors, Statistics
-from grnf.engine.type_sums import add_run
+from grnf.engine.type_sums import add_run, slot_of
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["tuple_sum_gradients", "tuple_sums"]
@@ -105,15 +105,9 @@ def _extend(
     for p in range(depth):
         value = value_of[v[p], v[depth]]
         if value >= 0:
-            edge = edges[_slot(p, depth, len(nodes)), value]
+            edge = edges[slot_of(p, depth, len(nodes)), value]
             for h in range(len(row)):
                 row[h] += edge[h]
-
-
-@inlined
-def _slot(p: int, q: int, B: int) -> int:
-    """Return the number of the pair of slots p < q, in lexicographic order."""
-    return p * B - p * (p + 1) // 2 + q - p - 1
 
 
 @compiled
@@ -141,7 +135,10 @@ def _sum_tuples(
             depth -= 1
             continue
         _extend(nodes, edges, value_of, v, depth, prefix)
-        slot, own = _slot(depth, B - 1, B), range(near.ptr[first + v[depth]], near.ptr[first + v[depth] + 1])
+        slot, own = (
+            slot_of(depth, B - 1, B),
+            range(near.ptr[first + v[depth]], near.ptr[first + v[depth] + 1]),
+        )
         if depth < B - 2:
             last[depth + 1] = last[depth]
             for entry in own:
@@ -201,7 +198,7 @@ def _hand_back(value_of: IntArray, v: IntArray, depth: int, back: FloatArray, ta
     for p in range(depth):
         value = value_of[v[p], v[depth]]
         if value >= 0:
-            edge = tape.d_edges[_slot(p, depth, len(tape.nodes)), value]
+            edge = tape.d_edges[slot_of(p, depth, len(tape.nodes)), value]
             for h in range(len(d)):
                 edge[h] += d[h]
     for h in range(len(d)):

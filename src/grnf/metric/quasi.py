@@ -32,8 +32,8 @@ from grnf.engine.gaussian_terms import N_SUMS, add_samples
 from grnf.engine.moments import GraphTypes, partition_groups, type_vectors
 from grnf.errors import invalid
 from grnf.graphs import GraphBatch
-from grnf.metric.exact import MOMENTS, ExactMetric, with_same_channels
-from grnf.metric.marginal import gaussian_product, products_of_pairs
+from grnf.metric.exact import ExactMetric, with_same_channels
+from grnf.metric.marginal import MOMENTS, gaussian_product, products_of_pairs
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["QuasiEstimate", "quasi_distances"]
