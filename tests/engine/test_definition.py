@@ -128,53 +128,44 @@ def activation(request):
 
 @pytest.fixture
 def sorted_everywhere(monkeypatch):
-    """Send every graph through the sorted paths."""
+    """Send every graph through the sorted path."""
     monkeypatch.setattr(costs, "SORTED_FROM", 0)
-    used = []
-    for name in ("sorted_pair_sums", "sorted_tuple_sums"):
-        original = getattr(plan, name)
-        monkeypatch.setattr(plan, name, lambda *args, f=original, name=name: (used.append(name), f(*args)))
-
-    def all_by_sorting(B, n, edges, linear):
-        return np.zeros(len(n)), np.full(len(n), True)
-
-    monkeypatch.setattr(plan, "tuples_cost", all_by_sorting)
-    monkeypatch.setattr(costs, "FEW_TUPLES", -1)
     monkeypatch.setattr(schedule, "SORTED_TILE", 5)
-    return used
+    used, original = [], plan.sorted_pair_sums
+    monkeypatch.setattr(plan, "sorted_pair_sums", lambda *args: (used.append(args), original(*args)))
+    yield
+    assert used
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("sorted_everywhere")
 @pytest.mark.parametrize("normalize", [False, True])
-@pytest.mark.parametrize("k", [2, 3, 4])
-def test_sorted_paths(sorted_everywhere, activation, k, normalize):
-    generator = np.random.default_rng(k)
-    sizes, widths = (0, 1, 2, 3, 7), ((0, 0), (2, 0), (0, 1), (1, 2))
-    for node_width, edge_width in widths if k < 4 else widths[-1:]:
+def test_sorted_pairs(activation, normalize):
+    generator = np.random.default_rng(2)
+    for node_width, edge_width in ((0, 0), (2, 0), (0, 1), (1, 2)):
         graphs = [
             random_graph(generator, n, node_width, edge_width, directed, density)
-            for n in (sizes if k < 4 else (0, 3, 4, 5))
+            for n in SIZES
             for directed in (False, True)
             for density in (0.1, 0.5)
         ]
         for adjacency_channel in (True, False):
             assert_engine_is_definition(
-                graphs, k, activation=activation, normalize=normalize, adjacency_channel=adjacency_channel
+                graphs, 2, activation=activation, normalize=normalize, adjacency_channel=adjacency_channel
             )
-    assert ("sorted_pair_sums" if k == 2 else "sorted_tuple_sums") in sorted_everywhere
 
 
-@pytest.mark.parametrize("k", [2, 3, 4])
-def test_ties_zeros_and_special_graphs_by_sorting(sorted_everywhere, activation, k):
-    n = 7 if k < 4 else 5
+@pytest.mark.usefixtures("sorted_everywhere")
+def test_ties_zeros_and_special_graphs_by_sorting(activation):
+    n = 7
     star = Graph(n, [(0, i) for i in range(1, n)])
     clique = Graph(n, [(i, j) for i in range(n) for j in range(i)])
     graphs = [star, clique, Graph(n, []), cycle(n)]  # equal nodes everywhere: ties in the sort
-    assert_engine_is_definition(graphs, k, activation=activation, normalize=False, adjacency_channel=True)
+    assert_engine_is_definition(graphs, 2, activation=activation, normalize=False, adjacency_channel=True)
     signs = [Graph(n, g.edges, None, (-1.0) ** np.arange(g.n_edges)) for g in graphs if g.n_edges]
     zeros = [Graph(n, g.edges, None, np.zeros(g.n_edges)) for g in graphs if g.n_edges]
     assert_engine_is_definition(
-        signs + zeros, k, activation=activation, normalize=True, adjacency_channel=False
+        signs + zeros, 2, activation=activation, normalize=True, adjacency_channel=False
     )
 
 
@@ -197,25 +188,6 @@ def test_around_the_switch_to_sorting(activation, attributes, monkeypatch):
     found += [sums(graphs, {2: 1.0}, activation, group=group) for group in (True, False)]
     for other in found[1:]:
         np.testing.assert_allclose(other, found[0], rtol=1e-10, atol=1e-12)
-
-
-def test_triples_around_the_switch(activation, monkeypatch):
-    """Sparse graphs of this size take the sorted path; the triple loop gives the same."""
-    generator = np.random.default_rng(0)
-    sparse = random_graph(generator, 90, 1, 0, False, 1 / 90)
-    directed = random_graph(generator, 90, 1, 0, True, 1 / 90)
-    found = sums([sparse, directed], {3: 1.0}, activation, M=2)
-    seen, original = [], plan.tuples_cost
-
-    def one_by_one(*args):
-        cost, by_sorting = original(*args)
-        seen.append(by_sorting)
-        return cost, np.zeros_like(by_sorting)
-
-    monkeypatch.setattr(plan, "tuples_cost", one_by_one)
-    expected = sums([sparse, directed], {3: 1.0}, activation, M=2)
-    assert all(by_sorting.all() for by_sorting in seen)
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_a_hundred_thousand_isolated_nodes():

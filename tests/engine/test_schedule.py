@@ -113,7 +113,7 @@ def counted_terms(batch, B, linear):
         s = engine.statistics(batch, piece)
         if B > 2:
             *_, of = engine._classes(s, neighbors(s), twins=True)
-            terms, _ = engine._tuples(B, s)
+            terms = costs.falling(s.sizes.astype(float), B)
             most = np.full(len(terms), costs.MOST_TYPES)
             types = np.diff(list_types(of, s.sizes, B, most, False, 0, 10**9).ptr)
             terms = np.where(types > 0, np.minimum(terms, types), terms)

@@ -10,7 +10,7 @@ from grnf.activations import ACTIVATIONS
 from grnf.datasets import make_sbm
 from grnf.law import Gaussian, ParameterLaw, ScaleMixture
 from grnf.metric import marginal_distance, marginal_kernel, pairwise_distances, pairwise_kernels
-from grnf.metric.marginal import NODES, PRODUCTS, WEIGHTS, gaussian_product
+from grnf.metric.marginal import MOMENTS, NODES, WEIGHTS, gaussian_product
 
 COVARIANCES = [(1.0, 1.0, 0.5), (0.3, 2.0, -0.6), (4.0, 5.0, 4.4), (40.0, 60.0, 48.0), (1e-3, 1e-3, 9e-4)]
 
@@ -21,7 +21,7 @@ def test_tanh_is_a_mixture_of_erf_for_every_argument():
     assert sum(WEIGHTS) == pytest.approx(1, abs=1e-10)
 
 
-@pytest.mark.parametrize("activation", sorted(PRODUCTS))
+@pytest.mark.parametrize("activation", sorted(MOMENTS))
 @pytest.mark.parametrize(("c1", "c2", "e"), COVARIANCES)
 def test_products_are_the_integrals(activation, c1, c2, e):
     rho = ACTIVATIONS[activation]
@@ -103,7 +103,7 @@ def test_error_bars_come_from_the_terms(graphs):
     np.testing.assert_allclose(error, np.std(terms, axis=0, ddof=1) / 8, rtol=1e-6)
 
 
-@pytest.mark.parametrize("activation", sorted(PRODUCTS))
+@pytest.mark.parametrize("activation", sorted(MOMENTS))
 def test_gram_matrices_are_positive_and_centred(graphs, activation):
     some = [*graphs, null_graph(), Graph(0, [])]
     grnf = GRNF(128, activation=activation, dtype="float64", random_state=0).fit(some)

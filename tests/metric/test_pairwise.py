@@ -82,21 +82,6 @@ def test_rows_of_nan_stay_nan():
     assert np.isnan(pairwise_distances(Z[3:4], Z)).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_near_vectors_are_not_treated_one_by_one(kind, monkeypatch):
-    """Rounds of differences are as many as clusters, not as pairs."""
-    Z = clusters(kind, np.random.default_rng(0), n=2000)
-    rounds = []
-    taken = pairwise._square_norms
-    monkeypatch.setattr(pairwise, "_square_norms", lambda Z: rounds.append(len(Z)) or taken(Z))
-    pairwise_distances(Z)
-    if kind == "nested":  # near vectors once in a cluster, then each with the one that is nearer still
-        assert len(rounds) < 2 * 1500
-    elif kind != "a line":
-        assert len(rounds) < 40
-    assert sum(rounds) < 40 * len(Z)
-
-
 @pytest.mark.usefixtures("few_rows")
 def test_kernel(vectors):
     Z = vectors.astype(float)

@@ -138,8 +138,6 @@ TOPICS = {
     "engine.tuple_types": "features of orders 3 and above",
     "engine.type_sums": "features of orders 3 and above",
     "engine.tuple_sums": "features of orders 3 and above",
-    "engine.sorted_tuple_sums": "features of orders 3 and above",
-    "engine.arcs": "tensors of the PyTorch layer",
     "estimators": "the kernel of WL labels",
     "lifts": "random walks",
     "search": "nearest neighbors",

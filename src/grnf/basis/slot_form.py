@@ -31,13 +31,7 @@ BASES = ("indicator", "overlapping")
 
 
 def slot_statistics(n: int) -> list[tuple[str, int, int]]:
-    """Return the statistics of the slot form with n slots, in the order of the rows of `slot_map`.
-
-    Examples
-    --------
-    >>> slot_statistics(1)
-    [('A', 0, 0), ('R', 0, 0), ('C', 0, 0), ('d', 0, 0), ('S', 0, 0)]
-    """
+    """Return the statistics of the slot form with n slots, in the order of the rows of `slot_map`."""
     pairs = [("A", p, q) for p in range(n) for q in range(n)]
     return [
         *pairs,
@@ -68,15 +62,6 @@ def slot_map(pi: Partition, basis: str) -> SlotMap:
     on the tuples that comply with its restriction to the output. In the overlapping basis (Maron et al. 2019,
     and the authors' code) free indices run over all nodes, and E_gamma contributes wherever the equalities
     that it asks for hold.
-
-    Examples
-    --------
-    >>> slot_map((0,), "overlapping").matrices.sum(axis=0).astype(int)  # a permutation: k = 1, u = 1
-    array([[1, 0, 0, 0, 0],
-           [0, 1, 0, 0, 0],
-           [0, 0, 1, 0, 0],
-           [0, 0, 0, 1, 0],
-           [0, 0, 0, 0, 1]])
     """
     check_basis(basis)
     n = n_slots(pi)

@@ -6,24 +6,23 @@ A term is one addition, rho_e and one more addition in one channel, as in the ke
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from grnf.basis.partitions import stirling
-from grnf.engine.statistics import grouped, neighbors, source_of, statistics
+from grnf.engine.statistics import grouped, neighbors, statistics
 from grnf.engine.twins import twins
 from grnf.graphs import GraphBatch
-from grnf.typing import BoolArray, FloatArray, IntArray
+from grnf.typing import FloatArray, IntArray
 
 __all__ = [
     "EDGE_STEP",
     "estimated_seconds",
     "estimated_terms",
+    "falling",
     "met_along_edges",
     "most_types",
-    "tuples_cost",
     "walked",
 ]
 
@@ -53,13 +52,6 @@ SAMPLED_GRAPHS = 24
 """Graphs in which equal nodes are counted for an estimate."""
 
 
-def tuples_cost(B: int, n: FloatArray, edges: IntArray, linear: bool) -> tuple[FloatArray, BoolArray]:
-    """Return the terms of U_B, B > 2, of each graph without types, and whether it is done by sorting."""
-    cost, by_sorting = falling(n, B), sorted_triples_cost(n, edges) * (n if B == 4 else 1.0)
-    sorts = (by_sorting < cost) & linear & (B <= 4)
-    return np.where(sorts, by_sorting, cost), sorts
-
-
 def falling(n: FloatArray, B: int) -> FloatArray:
     """Return n (n - 1) .. (n - B + 1)."""
     return np.asarray(np.prod([np.maximum(n - i, 0) for i in range(B)], axis=0))
@@ -83,21 +75,8 @@ def walked(B: int, rows: IntArray | FloatArray, edges: IntArray | FloatArray) ->
 
 def met_along_edges(degrees: IntArray, node_ptr: IntArray) -> FloatArray:
     """Return the steps by which triples of each graph are counted along edges: edges that meet, thrice."""
-    return 3.0 * _squares(degrees, node_ptr) + np.diff(node_ptr)
-
-
-def _squares(degrees: IntArray, node_ptr: IntArray) -> FloatArray:
-    """Return the sum of squared degrees of each graph."""
     squares = np.concatenate([[0.0], np.cumsum(degrees.astype(float) ** 2)])
-    return np.asarray(np.diff(squares[node_ptr]))
-
-
-def sorted_triples_cost(n: FloatArray, edges: IntArray) -> FloatArray:
-    """Return the cost of the sorted path of U_3 in terms of the vectorized kernel.
-
-    A step of a merge costs about 12 such terms, a correction 3.
-    """
-    return 24.0 * n**2 + 36.0 * edges * n
+    return np.asarray(3.0 * np.diff(squares[node_ptr]) + np.diff(node_ptr))
 
 
 def estimated_seconds(
@@ -110,65 +89,48 @@ def estimated_seconds(
             sums[B] = sums.get(B, 0.0) + float(count) * hidden_channels * stirling(int(k), B)
     seconds, rate = 0.0, TERMS_PER_SECOND if linear else SMOOTH_PER_SECOND
     for B, count in sums.items():
-        terms = estimated_terms(batch, B, linear, sampled)
+        step = COUNTING_COST / TERMS_PER_SECOND * rate / count
+        terms = estimated_terms(batch, B, linear, sampled, step)
         seconds += count * (terms / rate + len(batch) / SUMS_PER_SECOND)
-        if B > 2:
-            seconds += COUNTING_COST * estimated_steps(batch, B, linear, sampled) / TERMS_PER_SECOND
     return seconds
 
 
-def estimated_terms(batch: GraphBatch, B: int, linear: bool, sampled: int = SAMPLED_GRAPHS) -> float:
+def estimated_terms(
+    batch: GraphBatch, B: int, linear: bool, sampled: int = SAMPLED_GRAPHS, step: float = 0.0
+) -> float:
     """Return how many terms U_B of all graphs takes for each channel, sorting included.
 
     Equal nodes are counted in some graphs, picked in proportion to what they cost without equal nodes. If
-    none is looked at, all nodes count as different.
+    none is looked at, all nodes count as different. `step`: what a step costs by which types are counted.
     """
-    return _estimated(batch, B, sampled, lambda some, alike: _terms(B, alike, some, linear))
-
-
-def estimated_steps(batch: GraphBatch, B: int, linear: bool, sampled: int = SAMPLED_GRAPHS) -> float:
-    """Return how many steps it takes to count types of tuples if that is done, whatever the channels."""
-    return _estimated(batch, B, sampled, lambda some, alike: _steps(B, alike, some, linear))
-
-
-def _estimated(
-    batch: GraphBatch, B: int, sampled: int, cost: Callable[[GraphBatch, Distinct], FloatArray]
-) -> float:
     n, edges = batch.sizes.astype(float), np.diff(batch.edge_ptr)
-    most = cost(batch, Distinct(n, n, 2.0 * edges))
+    most = _terms(B, Distinct(n, n, 2.0 * edges), batch, linear, step)
     total = float(most.sum())
     if not sampled or not total:
         return total
     places = total * (np.arange(sampled) + 0.5) / sampled
     picked, times = np.unique(np.searchsorted(np.cumsum(most), places), return_counts=True)
     some = batch.take(picked)
-    shares = cost(some, count_distinct(some, B)) / most[picked]
+    shares = _terms(B, count_distinct(some, B), some, linear, step) / most[picked]
     return total * float(np.average(shares, weights=times))
 
 
-def _terms(B: int, alike: Distinct, batch: GraphBatch, linear: bool) -> FloatArray:
+def _terms(B: int, alike: Distinct, batch: GraphBatch, linear: bool, step: float) -> FloatArray:
     """Return the terms of U_B of each graph by the path that the plan takes, given what is alike in it."""
     classes, edges = alike.classes, np.diff(batch.edge_ptr)
     if B > 2:
-        cost, _ = tuples_cost(B, batch.sizes.astype(float), edges, linear)
-        return np.minimum(cost, estimated_types(B, alike))
+        tuples, types = falling(batch.sizes.astype(float), B), estimated_types(B, alike)
+        steps = walked(B, alike.twins, np.minimum(edges, alike.twins**2))
+        if B == 3:
+            ends = batch.edges + np.repeat(batch.node_ptr[:-1], edges)[:, np.newaxis]
+            degrees = np.bincount(ends.ravel(), minlength=int(batch.node_ptr[-1]))
+            steps = np.minimum(steps, met_along_edges(degrees, batch.node_ptr))
+        return np.where(types < tuples, types + step * steps, tuples)
     terms = classes**B
     if linear and B == 2:
         by_sorting = SORTED_NODE * classes * np.log2(classes + 2) + 3.0 * edges
         return np.where(classes >= SORTED_FROM, by_sorting, terms)
     return terms
-
-
-def _steps(B: int, alike: Distinct, batch: GraphBatch, linear: bool) -> FloatArray:
-    """Return the steps by which types are counted, plus 1, so that shares are numbers."""
-    n, edges = batch.sizes.astype(float), np.diff(batch.edge_ptr)
-    steps = walked(B, alike.twins, np.minimum(edges, alike.twins**2))
-    if B == 3:
-        ends = batch.edges + np.repeat(batch.node_ptr[:-1], edges)[:, np.newaxis]
-        degrees = np.bincount(ends.ravel(), minlength=int(batch.node_ptr[-1]))
-        steps = np.minimum(steps, met_along_edges(degrees, batch.node_ptr))
-    cost, _ = tuples_cost(B, n, edges, linear)
-    return np.where(estimated_types(B, alike) < cost, steps, 0.0) + 1.0
 
 
 def estimated_types(B: int, alike: Distinct) -> FloatArray:
@@ -202,7 +164,7 @@ def count_distinct(batch: GraphBatch, B: int) -> Distinct:
         (members,) = np.nonzero(batch.directed == directed)
         if not len(members):
             continue
-        s = statistics(source_of(batch, members, True, np.float32), directed)
+        s = statistics(batch, members, directed, True, np.float32)
         few = grouped(s, np.empty(1, np.uint32))
         alike = np.append(0, np.cumsum(few.pair_nodes[:, 0] == few.pair_nodes[:, 1]))  # met once both ways
         found.classes[members] = np.diff(few.node_ptr)

@@ -7,10 +7,7 @@ import numpy as np
 from grnf._utils.jit import inner
 from grnf.typing import IntArray
 
-__all__ = ["add_to", "counting_sort", "enlarged_table", "integers_below", "merged", "place_of", "with_room"]
-
-DENSE = 8
-"""Possible keys for each one there is, up to which they are merged in an array with a place for each."""
+__all__ = ["add_to", "counting_sort", "integers_below", "merged", "place_of", "with_places", "with_room"]
 
 
 @inner
@@ -59,8 +56,10 @@ def add_to(keys: IntArray, counts: IntArray, key: int, amount: int) -> int:
 
 
 @inner
-def enlarged_table(keys: IntArray, counts: IntArray, filled: int, more: int) -> tuple[IntArray, IntArray]:
-    """Return a table with room for `more` keys that is at most half full."""
+def with_places(keys: IntArray, counts: IntArray, filled: int, more: int) -> tuple[IntArray, IntArray]:
+    """Return a table, this one if it is large enough, that is at most half full with `more` keys added."""
+    if 2 * (filled + more + 1) <= len(keys):
+        return keys, counts
     size = 64
     while size < 2 * (filled + more + 1) or size < 2 * len(keys):
         size *= 2
@@ -72,10 +71,8 @@ def enlarged_table(keys: IntArray, counts: IntArray, filled: int, more: int) -> 
 
 
 @inner
-def merged(keys: IntArray, counts: IntArray, bits: int) -> tuple[IntArray, IntArray]:
+def merged(keys: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
     """Return the different keys, ascending, with the sums of their counts."""
-    if bits < 20 and 1 << bits <= DENSE * len(keys):
-        return _merged_densely(keys, counts, 1 << bits)
     _sort(keys, counts, 8 if len(keys) < 1 << 12 else 11)
     last = -1
     for item in range(len(keys)):
@@ -85,20 +82,6 @@ def merged(keys: IntArray, counts: IntArray, bits: int) -> tuple[IntArray, IntAr
             last += 1
             keys[last], counts[last] = keys[item], counts[item]
     return keys[: last + 1], counts[: last + 1]
-
-
-@inner
-def _merged_densely(keys: IntArray, counts: IntArray, size: int) -> tuple[IntArray, IntArray]:
-    """Do so in an array with a place for each possible key."""
-    total = np.zeros(size, np.int64)
-    for item in range(len(keys)):
-        total[keys[item]] += counts[item]
-    n_keys = 0
-    for key in range(size):
-        if total[key]:
-            keys[n_keys], counts[n_keys] = key, total[key]
-            n_keys += 1
-    return keys[:n_keys], counts[:n_keys]
 
 
 @inner

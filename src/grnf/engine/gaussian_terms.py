@@ -25,7 +25,6 @@ def add_samples(
     kind: int,
     node: float,
     factor: float,
-    distance: bool,
     U: FloatArray,
     V: FloatArray,
     symmetric: bool,
@@ -35,8 +34,7 @@ def add_samples(
     """Add the sums over samples to `out`, shape (n1, N_SUMS, n2), if `symmetric` from the diagonal on.
 
     U and V hold hidden sums and theta_0, shapes (samples, width, n1) and (samples, width, n2). `means` are
-    those of the control variates, which are taken away. Terms are products or, for a `distance`, squared
-    differences.
+    those of the control variates, which are taken away. Terms are squared differences.
     """
     width, n2 = U.shape[1], V.shape[2]
     one, two = _variances(kind, node, factor, U), _variances(kind, node, factor, V)
@@ -53,7 +51,7 @@ def add_samples(
             _set_products(kind, factor, one[m, 1, i], two[m, 1], e, first, product)
             y, own, others, variances = one[m, 0, i] - c_mean, one[m, 2, i], two[m, 2], two[m, 0]
             for j in range(first, n2):
-                t = own + others[j] - 2 * product[j] if distance else product[j]
+                t = own + others[j] - 2 * product[j]
                 x, z = e[j] - e_mean[j], variances[j] - means[2][j]
                 sums[0, j] += t
                 sums[1, j] += x

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -239,9 +239,11 @@ def _merged(matrices: FloatArray) -> FloatArray:
 # ---- atoms of a block of graphs
 
 
-@dataclass(frozen=True)
-class _Side:
-    """Some graphs as atoms and types. `used` marks the columns of atoms that are not 0."""
+class Side(NamedTuple):
+    """Some graphs as atoms and types. `used` marks the columns of atoms that are not 0.
+
+    `factors` are what inner products are multiplied with. `totals` counts the tuples of each graph.
+    """
 
     atoms: FloatArray
     used: BoolArray
@@ -250,22 +252,35 @@ class _Side:
     types: IntArray
     weights: FloatArray
     orbits: FloatArray
-    squares: FloatArray
+    factors: FloatArray
+    totals: FloatArray
 
 
-def _side(graphs: Sequence[GraphTypes], node_width: int, form: Coordinates, normalize: bool) -> _Side:
+def _side(
+    graphs: Sequence[GraphTypes],
+    node_width: int,
+    form: Coordinates,
+    normalize: bool,
+    moments: Moments,
+    variance: float,
+) -> Side:
     atoms = [_atoms(g, node_width, form, normalize) for g in graphs]
     types = [g.types + _starts(form.slots, len(g.nodes), len(g.values)) for g in graphs]
+    counts = [g.counts * _scale(g, normalize) ** form.slots for g in graphs]
+    squares = variance * np.concatenate(
+        [_squares(own, index) for own, index in zip(atoms, types, strict=True)]
+    )
     joined = np.concatenate(atoms)
-    return _Side(
+    return Side(
         joined,
         np.asarray(joined.any(axis=0)),
         offsets(np.array([len(own) for own in atoms])),
         offsets(np.array([len(own) for own in types])),
         np.ascontiguousarray(np.concatenate(types).T),
-        np.concatenate([g.counts * _scale(g, normalize) ** form.slots for g in graphs]),
+        moments.type_weights(np.concatenate(counts), squares),
         np.concatenate([g.orbits if form.symmetric else np.ones(len(g.orbits)) for g in graphs]),
-        np.concatenate([_squares(own, index) for own, index in zip(atoms, types, strict=True)]),
+        moments.factors(squares),
+        np.array([own.sum() for own in counts]),
     )
 
 
@@ -362,27 +377,15 @@ class Moments:
     factor: float = 1.0
 
     def factors(self, squares: FloatArray) -> FloatArray:
-        """Return what e is multiplied with, given |x|^2: one row per node of the mixture."""
-        a = np.array(self.nodes)[:, np.newaxis]
+        """Return what e is multiplied with, given |x|^2: one array per node of the mixture."""
+        a = np.expand_dims(np.array(self.nodes), tuple(range(1, 1 + np.ndim(squares))))
         if self.kind == ARCSINES:
             return np.asarray(a / np.sqrt(0.5 + a * a * squares))
-        return np.asarray(1 / np.sqrt(squares) if self.kind == ARC_COSINE else np.ones_like(squares))[
-            np.newaxis
-        ]
+        return np.asarray(a / np.sqrt(squares) if self.kind == ARC_COSINE else a * np.ones_like(squares))
 
     def type_weights(self, weights: FloatArray, squares: FloatArray) -> FloatArray:
         """Return the weights of types, with the factors that depend on one type alone."""
         return weights * np.sqrt(squares / (2 * math.pi)) if self.kind == ARC_COSINE else weights
-
-
-class Sides(NamedTuple):
-    """The graphs on a side of a block in the form of the kernels, see `_Side`."""
-
-    atom_ptr: IntArray
-    type_ptr: IntArray
-    types: IntArray
-    weights: FloatArray
-    factors: FloatArray
 
 
 def second_moments(
@@ -407,9 +410,9 @@ def second_moments(
     most = min(math.isqrt(GRAM_ENTRIES), KEPT_ENTRIES // max(width, 1))
 
     @lru_cache(maxsize=max(2, min(64, KEPT_ENTRIES // max(most * width, 1))))
-    def side(block: range, of_columns: bool) -> _Side:
+    def side(block: range, of_columns: bool) -> Side:
         graphs = columns if of_columns and columns is not None else rows
-        return _side([graphs[g] for g in block], node_width, form, normalize)
+        return _side([graphs[g] for g in block], node_width, form, normalize, moments, variance)
 
     for one in _blocks(rows, form.slots, most):
         for two in _blocks(others, form.slots, most):
@@ -434,22 +437,14 @@ def _blocks(types: Sequence[GraphTypes], B: int, most: int) -> list[range]:
     return [*blocks, range(start, len(types))] if types else []
 
 
-def _block(one: _Side, two: _Side, moments: Moments, variance: float) -> FloatArray:
-    sides = []
-    for side, times in ((one, one.orbits), (two, 1.0)):
-        squares = variance * side.squares
-        weights = times * moments.type_weights(side.weights, squares)
-        sides.append(Sides(side.atom_ptr, side.type_ptr, side.types, weights, moments.factors(squares)))
-    out = np.zeros((len(one.atom_ptr) - 1, len(two.atom_ptr) - 1))
+def _block(one: Side, two: Side, moments: Moments, variance: float) -> FloatArray:
+    out = np.zeros((len(one.totals), len(two.totals)))
     common = one.used & two.used  # most categories occur in few graphs
     some = common if 2 * np.count_nonzero(common) < len(common) else slice(None)
     gram = variance * (one.atoms[:, some] @ two.atoms[:, some].T)
-    _sum_types(moments.kind, gram, sides[0], sides[1], np.array(moments.weights), out)
+    _sum_types(moments.kind, gram, one, two, np.array(moments.weights), out)
     if moments.kind == ARCSINES:
-        counts = [
-            np.array([side.weights[a:b].sum() for a, b in pairwise(side.type_ptr)]) for side in (one, two)
-        ]
-        out = moments.shift * np.outer(*counts) + moments.factor * out
+        out = moments.shift * np.outer(one.totals, two.totals) + moments.factor * out
     return out
 
 
@@ -457,12 +452,12 @@ def _block(one: _Side, two: _Side, moments: Moments, variance: float) -> FloatAr
 def _sum_types(
     kind: int,
     gram: FloatArray,
-    one: Sides,
-    two: Sides,
+    one: Side,
+    two: Side,
     mixture: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Add up w w' E[rho rho'] over all types of both graphs. Types of `one` with weight 0 are skipped."""
+    """Add up w w' E[rho rho'] over all types of `two` and one of each orbit of types of `one`."""
     slots, n_atoms, n_types = len(one.types), 0, 0
     for g in range(len(one.atom_ptr) - 1):
         n_atoms = max(n_atoms, one.atom_ptr[g + 1] - one.atom_ptr[g])
@@ -475,7 +470,7 @@ def _sum_types(
             row, weights, factors = e[: stop - start], two.weights[start:stop], two.factors[:, start:stop]
             _half_products(gram, one, g, two, h, half)
             for t in range(one.type_ptr[g], one.type_ptr[g + 1]):
-                if one.weights[t] == 0:
+                if one.orbits[t] == 0:
                     continue
                 for i in range(len(row)):
                     row[i] = half[one.types[0, t], i]
@@ -483,13 +478,12 @@ def _sum_types(
                     atom = half[one.types[j, t]]
                     for i in range(len(row)):
                         row[i] += atom[i]
-                out[g, h] += one.weights[t] * _sum_row(
-                    kind, row, one.factors[:, t], factors, weights, mixture
-                )
+                total = _sum_row(kind, row, one.factors[:, t], factors, weights, mixture)
+                out[g, h] += one.orbits[t] * one.weights[t] * total
 
 
 @inner
-def _half_products(gram: FloatArray, one: Sides, g: int, two: Sides, h: int, half: FloatArray) -> None:
+def _half_products(gram: FloatArray, one: Side, g: int, two: Side, h: int, half: FloatArray) -> None:
     """Set half[a, t] to the inner product of atom a of graph g with type t of graph h."""
     slots, first, start = len(two.types), two.atom_ptr[h], two.type_ptr[h]
     for a in range(one.atom_ptr[g + 1] - one.atom_ptr[g]):

@@ -27,13 +27,12 @@ from grnf.engine.rows import (
     evaluate,
     project,
 )
-from grnf.engine.schedule import GRAPHS, NODES, TILE, fitting_tile
+from grnf.engine.schedule import GRAPHS, NODES, TILE
 from grnf.engine.sorting import pair_masses, pair_sums, pair_sums_of_columns, transpose
-from grnf.engine.statistics import Neighbors, Statistics
+from grnf.engine.statistics import Neighbors, Statistics, equal_rows
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "add_node_sums",
     "node_and_pair_sums",
     "node_sum_gradients",
     "pair_sum_gradients",
@@ -102,54 +101,43 @@ def _sum_rows(
                 U[h] += w * t[i, h]
 
 
-@compiled
-def add_node_sums(
+@inner
+def _add_node_sums(
+    s: Statistics,
+    c: Coefficients,
     rho: ActivationCode,
-    rows: FloatArray,
-    node_ptr: IntArray,
-    node_weight: FloatArray,
-    row_totals: FloatArray,
-    c_nodes: FloatArray,
-    c_totals: FloatArray,
-    bias: FloatArray,
-    head: FloatArray,
-    segments: IntArray,
     tile: int,
     scale: FloatArray,
-    first_graph: int,
-    last_graph: int,
+    graphs: tuple[int, int],
     sums: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u U_1 for some graphs, scale[g] = u. Graphs of equal size are consecutive.
-
-    `sums` is scratch.
-    """
+    """out[g, feature] += head u U_1 for some graphs, scale[g] = u. `sums` is scratch."""
     # not 0 and 1 themselves: each would be compiled as a type of its own
-    dtype, zero, one = bias.dtype, tile - tile, tile // tile
-    for start in range(0, len(bias), tile):
-        stop = min(start + tile, len(bias))
+    dtype, zero, one = c.bias.dtype, tile - tile, tile // tile
+    for start in range(0, len(c.bias), tile):
+        stop = min(start + tile, len(c.bias))
         width = stop - start
         t, constant = np.empty((NODES + zero, width), dtype), np.empty((one, width), dtype)
         zeros, partial = np.zeros(width, dtype), np.zeros(width, dtype)
-        shared, U, known = bias[start:stop], sums[:width], np.nan
-        for g in range(first_graph, last_graph):
+        shared, U, known = c.bias[start:stop], sums[:width], np.nan
+        for g in range(graphs[0], graphs[1]):
             if scale[g] != known:
                 known = scale[g]
-                nodes = evaluate(c_nodes, zero, known, start, stop)
-                totals = evaluate(c_totals, zero, known, start, stop)
-            project(row_totals, g, one, totals, shared, constant)
+                nodes = evaluate(c.nodes, zero, known, start, stop)
+                totals = evaluate(c.totals, zero, known, start, stop)
+            project(s.totals, g, one, totals, shared, constant)
             U[:] = 0
-            for first in range(node_ptr[g], node_ptr[g + 1], NODES):
-                last = min(first + NODES, node_ptr[g + 1])
-                weight = node_weight[first:last]
+            for first in range(s.node_ptr[g], s.node_ptr[g + 1], NODES):
+                last = min(first + NODES, s.node_ptr[g + 1])
+                weight = s.node_weight[first:last]
                 partial[:] = 0
-                if not _sum_sparse_rows(rho, rows[first:last], nodes, constant[0], weight, partial):
-                    project(rows, first, last - first, nodes, zeros, t)
+                if not _sum_sparse_rows(rho, s.nodes[first:last], nodes, constant[0], weight, partial):
+                    project(s.nodes, first, last - first, nodes, zeros, t)
                     _sum_rows(rho, t, constant[0], weight, partial)
                 for h in range(width):
                     U[h] += partial[h]
-            add_heads(U, known, head, segments, start, out[g])
+            add_heads(U, known, c.head, c.segments, start, out[g])
 
 
 @compiled
@@ -165,26 +153,20 @@ def node_sum_gradients(
     out: Gradients,
 ) -> None:
     """Add the derivatives of u U_1 of these graphs, given those of all features, d_out[g]."""
-    dtype = c.bias.dtype
-    derivative, zero = np.empty(tile, dtype), dtype.type(0)
+    derivative = np.empty(tile, c.bias.dtype)
     for start in range(0, len(c.bias), tile):
         part = start_tile(c, start, min(start + tile, len(c.bias)))
-        partial = np.zeros(len(part.matrices.bias), dtype)
+        partial = np.zeros(len(part.matrices.bias), c.bias.dtype)
         for g in graphs:
             weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
             tape = start_tape(part, s, near, c, scale[g], g, d_out, out)
             dU = tape.dU
             for i in range(len(weight)):
                 row, d, w = tape.nodes[0, i], tape.d_nodes[0, i], weight[i]
-                if len(rho) == RELU:
-                    for h in range(len(row)):
-                        partial[h] += w * max(row[h], zero)
-                        d[h] = w * dU[h] if row[h] > zero else zero
-                else:
-                    activate_with_derivative(rho, row, derivative[: len(row)])
-                    for h in range(len(row)):
-                        partial[h] += w * row[h]
-                        d[h] = w * derivative[h] * dU[h]
+                activate_with_derivative(rho, row, derivative[: len(row)])
+                for h in range(len(row)):
+                    partial[h] += w * row[h]
+                    d[h] = w * derivative[h] * dU[h]
                 if (i + 1) % NODES == 0 or i + 1 == len(weight):
                     for h in range(len(row)):
                         tape.U[h] += partial[h]
@@ -193,107 +175,81 @@ def node_sum_gradients(
         finish_tile(part, out)
 
 
+@compiled
 def node_and_pair_sums(
     s: Statistics,
-    edges: Neighbors | None,
+    near: Neighbors | None,
     c1: Coefficients,
     c2: Coefficients | None,
     rho: ActivationCode,
-    large: BoolArray,
+    left_out: BoolArray,
+    tile: int,
     scale: FloatArray,
     bias: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] = bias + head u U_1 + head u^2 U_2, scale[g] = u.
+    """out[g, feature] = bias + head u U_1 + head u^2 U_2, scale[g] = u. Graphs of equal size are consecutive.
 
-    U_2 of `large` graphs is left out, and of all of them if it has no channels.
+    U_2 of some graphs is left out, and of all of them if it has no channels.
     """
-    nodes, U = (s.nodes, s.node_ptr, s.node_weight, s.totals), np.empty(TILE)
-    left_out, tile = large | (s.sizes < 2), TILE
-    if not large.all():
-        tile = fitting_tile(TILE, 2 * int(np.diff(s.node_ptr)[~large].max()), c1.bias.itemsize)
+    sums = np.empty(TILE)
     for first in range(0, len(scale), GRAPHS):  # so few that their sums stay in the cache
-        last = min(first + GRAPHS, len(scale))
-        out[first:last] = bias
-        add_node_sums(
-            rho, *nodes, c1.nodes, c1.totals, c1.bias, c1.head, c1.segments,
-            TILE, scale, first, last, U, out,
-        )  # fmt: skip
-        if c2 is not None and edges is not None:
-            _add_pair_sums(
-                rho, *nodes, edges.ptr, edges.node, edges.weight, edges.value, edges.value_ptr, edges.values,
-                left_out, c2.nodes, c2.pairs, c2.totals, c2.bias, c2.head, c2.segments,
-                tile, scale, first, last, U, out,
-            )  # fmt: skip
+        graphs = first, min(first + GRAPHS, len(scale))
+        out[graphs[0] : graphs[1]] = bias
+        _add_node_sums(s, c1, rho, TILE, scale, graphs, sums, out)
+        if c2 is not None and near is not None:
+            _add_pair_sums(s, near, c2, rho, left_out, tile, scale, graphs, sums, out)
 
 
-@compiled
+@inner
 def _add_pair_sums(
+    s: Statistics,
+    near: Neighbors,
+    c: Coefficients,
     rho: ActivationCode,
-    rows: FloatArray,
-    node_ptr: IntArray,
-    node_weight: FloatArray,
-    row_totals: FloatArray,
-    ptr: IntArray,
-    others: IntArray,
-    weights: FloatArray,
-    value: IntArray,
-    value_ptr: IntArray,
-    values: FloatArray,
     left_out: BoolArray,
-    c_nodes: FloatArray,
-    c_pairs: FloatArray,
-    c_totals: FloatArray,
-    bias: FloatArray,
-    head: FloatArray,
-    segments: IntArray,
     tile: int,
     scale: FloatArray,
-    first_graph: int,
-    last_graph: int,
+    graphs: tuple[int, int],
     sums: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u^2 U_2 for some graphs, scale[g] = u. Graphs of equal size are consecutive.
-
-    `sums` is scratch.
-    """
+    """out[g, feature] += head u^2 U_2 for some graphs, scale[g] = u. `sums` is scratch."""
     # not 0 and 1 themselves: each would be compiled as a type of its own
-    dtype, zero, one = bias.dtype, tile - tile, tile // tile
+    dtype, zero, one = c.bias.dtype, tile - tile, tile // tile
     largest = zero
-    for g in range(first_graph, last_graph):
+    for g in range(graphs[0], graphs[1]):
         if not left_out[g]:
-            largest = max(largest, node_ptr[g + 1] - node_ptr[g])
-    for start in range(0, len(bias), tile):
-        stop = min(start + tile, len(bias))
+            largest = max(largest, s.node_ptr[g + 1] - s.node_ptr[g])
+    for start in range(0, len(c.bias), tile):
+        stop = min(start + tile, len(c.bias))
         width = stop - start
         a, b = np.empty((largest, width), dtype), np.empty((largest, width), dtype)
         constant, scratch = np.empty((one, width), dtype), np.empty((one + one, width), dtype)
-        zeros, shared, U, known = np.zeros(width, dtype), bias[start:stop], sums[:width], np.nan
-        for g in range(first_graph, last_graph):
+        zeros, shared, U, known = np.zeros(width, dtype), c.bias[start:stop], sums[:width], np.nan
+        for g in range(graphs[0], graphs[1]):
             if left_out[g]:
                 continue
             if scale[g] != known:
                 known = scale[g]
-                first_nodes = evaluate(c_nodes, zero, known, start, stop)
-                second_nodes = evaluate(c_nodes, one, known, start, stop)
+                first_nodes = evaluate(c.nodes, zero, known, start, stop)
+                second_nodes = evaluate(c.nodes, one, known, start, stop)
                 if len(rho) == RELU:
                     for f in range(len(second_nodes)):
                         for h in range(width):
                             second_nodes[f, h] = -second_nodes[f, h]
-                pairs = evaluate(c_pairs, zero, known, start, stop)
-                totals = evaluate(c_totals, zero, known, start, stop)
-            first, count = node_ptr[g], node_ptr[g + 1] - node_ptr[g]
-            project(row_totals, g, one, totals, shared, constant)
-            project(rows, first, count, first_nodes, constant[0], a)
-            project(rows, first, count, second_nodes, zeros, b)
-            n_values = value_ptr[g + 1] - value_ptr[g]
+                pairs = evaluate(c.pairs, zero, known, start, stop)
+                totals = evaluate(c.totals, zero, known, start, stop)
+            first, count = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
+            project(s.totals, g, one, totals, shared, constant)
+            project(s.nodes, first, count, first_nodes, constant[0], a)
+            project(s.nodes, first, count, second_nodes, zeros, b)
+            n_values = near.value_ptr[g + 1] - near.value_ptr[g]
             edge = np.empty((n_values, width), dtype)
-            project(values, value_ptr[g], n_values, pairs, zeros, edge)
+            project(near.values, near.value_ptr[g], n_values, pairs, zeros, edge)
             U[:] = 0
-            weight = node_weight[first : first + count]
-            _add_pairs(rho, a, b, weight, ptr, others, weights, value, first, edge, zeros, scratch, U)
-            add_heads(U, known * known, head, segments, start, out[g])
+            _add_pairs(rho, a, b, s.node_weight[first : first + count], near, first, edge, zeros, scratch, U)
+            add_heads(U, known * known, c.head, c.segments, start, out[g])
 
 
 @inner
@@ -302,10 +258,7 @@ def _add_pairs(
     a: FloatArray,
     b: FloatArray,
     weight: FloatArray,
-    ptr: IntArray,
-    node: IntArray,
-    entry_weight: FloatArray,
-    value: IntArray,
+    near: Neighbors,
     first: int,
     edge: FloatArray,
     zeros: FloatArray,
@@ -319,7 +272,7 @@ def _add_pairs(
     n, width = len(weight), len(U)
     partial, row = scratch[0], scratch[1]
     everyone = integers_below(n)
-    free = _pairs_without_edge(weight, ptr, node, entry_weight, first)
+    free = _pairs_without_edge(weight, near, first)
     total = 0.0
     for i in range(n):
         total += weight[i]
@@ -337,22 +290,20 @@ def _add_pairs(
         for k in range(i, min(i + 2, n)):
             if len(rho) != RELU:
                 _add_run(rho, a[k], zeros, b, everyone, free[k], row, partial)
-            entry, last = ptr[first + k], ptr[first + k + 1]
+            entry, last = near.ptr[first + k], near.ptr[first + k + 1]
             while entry < last:
                 end = entry + 1
-                while end < last and value[end] == value[entry]:
+                while end < last and near.value[end] == near.value[entry]:
                     end += 1
-                e = edge[value[entry]]
-                _add_run(rho, a[k], e, b, node[entry:end], entry_weight[entry:end], row, partial)
+                e, js, ws = edge[near.value[entry]], near.node[entry:end], near.weight[entry:end]
+                _add_run(rho, a[k], e, b, js, ws, row, partial)
                 entry = end
         for h in range(width):
             U[h] += partial[h]
 
 
 @inner
-def _pairs_without_edge(
-    weight: FloatArray, ptr: IntArray, node: IntArray, entry_weight: FloatArray, first: int
-) -> FloatArray:
+def _pairs_without_edge(weight: FloatArray, near: Neighbors, first: int) -> FloatArray:
     """Return how many ordered pairs without an edge each pair of rows stands for."""
     n = len(weight)
     free = np.empty((n, n), weight.dtype)
@@ -360,8 +311,8 @@ def _pairs_without_edge(
         for j in range(n):
             free[i, j] = weight[i] * weight[j]
         free[i, i] -= weight[i]
-        for entry in range(ptr[first + i], ptr[first + i + 1]):
-            free[i, node[entry]] -= entry_weight[entry]
+        for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
+            free[i, near.node[entry]] -= near.weight[entry]
     return free
 
 
@@ -475,7 +426,7 @@ def _add_relu_gradients(near: Neighbors, first: int, weight: FloatArray, tape: T
     """
     a, b, da, db = tape.nodes[0], tape.nodes[1], tape.d_nodes[0], tape.d_nodes[1]
     zero = a.dtype.type(0)
-    free = _pairs_without_edge(weight, near.ptr, near.node, near.weight, first)
+    free = _pairs_without_edge(weight, near, first)
     for i in range(0, len(weight), 2):
         _count_rows(a, b, free, i, da, db)
     for i in range(len(weight)):
@@ -645,7 +596,7 @@ def _correct(
             for h in range(width):
                 U[h] += partial[h]
             partial[:] = 0
-        if known < 0 or not _same(s.pairs[pair], s.pairs[known]):
+        if known < 0 or not equal_rows(s.pairs[pair], s.pairs[known], 0):
             known = np.int64(pair)
             for f in range(columns):
                 values[0, f], values[1, f] = s.pairs[pair, f], s.pairs[pair, (f + half) % columns]
@@ -659,14 +610,6 @@ def _correct(
             partial[h] += w * (there + back)
     for h in range(width):
         U[h] += partial[h]
-
-
-@compiled
-def _same(a: FloatArray, b: FloatArray) -> bool:
-    for f in range(len(a)):  # noqa: SIM110 numba knows no generators
-        if a[f] != b[f]:
-            return False
-    return True
 
 
 def sorted_pair_sum_gradients(

@@ -5,18 +5,17 @@ Within a piece every graph takes the path that its size and the activation allow
     U_1   node_sums            nodes grouped
     U_2   pair_sums            nodes grouped, sorted for relu and ramp if many classes are left
     U_B   type_sums            types of tuples counted, if there are few
-          tuple_sums           otherwise, or
-          sorted_tuple_sums    for relu and ramp, B = 3, 4, on large sparse graphs
+          tuple_sums           otherwise
     all   add_sums_in_numpy    activations without a compiled kernel
 
-and the same for derivatives, which are never taken by sorting from B = 3 on.
+and the same for derivatives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from grnf._utils.jit import compiled
 from grnf.activations import Activation
 from grnf.engine import costs, schedule
 from grnf.engine.coefficients import Channels, Coefficients, channels, hidden_channels
-from grnf.engine.costs import EDGE_STEP, met_along_edges, most_types, tuples_cost, walked
+from grnf.engine.costs import EDGE_STEP, falling, met_along_edges, most_types, walked
 from grnf.engine.numpy_sums import add_sums_in_numpy
 from grnf.engine.pair_sums import (
     node_and_pair_sums,
@@ -37,7 +36,6 @@ from grnf.engine.pair_sums import (
 from grnf.engine.projection import Gradients
 from grnf.engine.rows import RAMP, RELU, ActivationCode
 from grnf.engine.schedule import Piece, Schedule, fitting_tile
-from grnf.engine.sorted_tuple_sums import sorted_tuple_sums
 from grnf.engine.statistics import (
     VALUES_SEARCHED,
     Neighbors,
@@ -47,7 +45,6 @@ from grnf.engine.statistics import (
     folded,
     grouped,
     neighbors,
-    source_of,
     statistics,
 )
 from grnf.engine.triple_types import Members
@@ -144,11 +141,16 @@ class Engine(NamedTuple):
             of.rows = of.few  # what it was is let go: memory that is used again at once need not be fetched
         c2 = by_slots.get(2)
         near = None if c2 is None else of.near
-        node_and_pair_sums(of.few, near, by_slots[1], c2, self._rho, of.large, scale, given.bias, sums)
+        small = np.diff(of.few.node_ptr)[~of.large]
+        tile = self._tile(schedule.TILE, 2 * int(small.max(initial=1)))
+        left_out = of.large | (of.few.sizes < 2)
+        node_and_pair_sums(of.few, near, by_slots[1], c2, self._rho, left_out, tile, scale, given.bias, sums)
         if c2 is not None:
             self._sorted_pairs(of.few, c2, scale, np.flatnonzero(of.large), sums)
-        if max(by_slots) > 2:
-            self._higher(of.rows, by_slots, scale, sums)
+        near = neighbors(of.rows) if max(by_slots) > 2 else None
+        for B, c in by_slots.items():
+            if B > 2 and near is not None:
+                self._higher(B, of.rows, near, c, scale, (type_sums, tuple_sums), sums)
         return sums
 
     def piece_gradients(
@@ -188,14 +190,9 @@ class Engine(NamedTuple):
             if B < 3:
                 self._low_gradients(B, few, near, c, scale, d_sums, out)
             else:
-                adjacent, left = near if few is s else neighbors(s, searched), np.full(len(scale), True)
-                if group:
-                    gradients = partial(type_sum_gradients, d_out=d_sums, out=out)
-                    left = self._by_types(B, s, adjacent, c, scale, gradients)
-                (by_tuples,) = np.nonzero(left)
-                tuple_sum_gradients(
-                    s, adjacent, c, self._rho, schedule.TUPLE_GRADIENTS_TILE, scale, by_tuples, d_sums, out
-                )
+                adjacent = near if few is s else neighbors(s, searched)
+                kernels = type_sum_gradients, tuple_sum_gradients
+                self._higher(B, s, adjacent, c, scale, kernels, d_sums, out, by_types=group)
         if d_node_attr is not None:
             there, back = d_values[0 : 2 * len(s.pairs) : 2], d_values[1 : 2 * len(s.pairs) : 2]
             d_pairs = there + np.roll(back, back.shape[1] // 2, axis=1)
@@ -215,8 +212,7 @@ class Engine(NamedTuple):
 
     def statistics(self, batch: GraphBatch, piece: Piece) -> Statistics:
         """Return the statistics of the graphs of a piece."""
-        given = source_of(batch, piece.members, self.adjacency_channel, self.dtype)
-        return statistics(given, piece.directed)
+        return statistics(batch, piece.members, piece.directed, self.adjacency_channel, self.dtype)
 
     def _scale(self, sizes: IntArray) -> FloatArray:
         return 1.0 / np.maximum(sizes, 1) if self.normalize else np.ones(len(sizes))
@@ -233,17 +229,22 @@ class Engine(NamedTuple):
             sorted_pair_sums(s, c, self._rho, tile, scale, int(graph), sums)
 
     def _higher(
-        self, s: Statistics, by_slots: dict[int, Coefficients], scale: FloatArray, sums: FloatArray
+        self,
+        B: int,
+        s: Statistics,
+        near: Neighbors,
+        c: Coefficients,
+        scale: FloatArray,
+        kernels: tuple[Callable[..., None], Callable[..., None]],
+        *to: Any,
+        by_types: bool | None = None,
     ) -> None:
-        near = neighbors(s)
-        for B, c in by_slots.items():
-            if B < 3:
-                continue
-            left = np.full(len(scale), True)
-            if self.group:
-                left = self._by_types(B, s, near, c, scale, partial(type_sums, out=sums))
-            if left.any():
-                self._by_tuples(B, s, near, c, scale, left, sums)
+        """Sum over types of tuples in graphs in which that is cheaper, over all tuples in the others."""
+        left = np.full(len(scale), True)
+        if self.group if by_types is None else by_types:
+            left = self._by_types(B, s, near, c, scale, kernels[0], *to)
+        if left.any():
+            kernels[1](s, near, c, self._rho, scale, np.flatnonzero(left), *to)
 
     def _by_types(
         self,
@@ -253,11 +254,12 @@ class Engine(NamedTuple):
         c: Coefficients,
         scale: FloatArray,
         kernel: Callable[..., None],
+        *to: Any,
     ) -> BoolArray:
         """Sum over types of tuples if that is cheaper. Return the graphs that are left."""
-        steps = met_along_edges(np.diff(near.ptr), s.node_ptr)
+        cost, steps = falling(s.sizes.astype(float), B), met_along_edges(np.diff(near.ptr), s.node_ptr)
         along = (steps < walked(B, *_counts(s))) & (B == 3)
-        left, (cost, _) = np.full(len(scale), True), self._tuples(B, s)
+        left = np.full(len(scale), True)
         for on in (False, True):
             if (along if on else ~along).any():
                 rows, few, adjacent, of = self._classes(s, near, twins=not on)
@@ -270,26 +272,9 @@ class Engine(NamedTuple):
                 while first < len(scale):
                     types = list_types(of, s.sizes, B, most, on, first, schedule.TYPES_HELD)
                     left[first : first + len(types.done)] &= ~types.done
-                    kernel(few, adjacent, types, c, self._rho, schedule.TYPES_TILE, scale, first)
+                    kernel(few, adjacent, types, c, self._rho, scale, first, *to)
                     first += len(types.done)
         return left
-
-    def _by_tuples(
-        self,
-        B: int,
-        s: Statistics,
-        near: Neighbors,
-        c: Coefficients,
-        scale: FloatArray,
-        left: BoolArray,
-        sums: FloatArray,
-    ) -> None:
-        """Treat the graphs that are left tuple by tuple, or by sorting."""
-        _, by_sorting = self._tuples(B, s)
-        one_by_one = np.flatnonzero(left & ~by_sorting)
-        tuple_sums(s, near, c, self._rho, schedule.TUPLES_TILE, scale, one_by_one, sums)
-        for graph in np.flatnonzero(left & by_sorting):
-            sorted_tuple_sums(s, near, c, self._rho, schedule.SORTED_TILE, scale, int(graph), sums)
 
     def _classes(
         self, s: Statistics, near: Neighbors, *, twins: bool
@@ -314,10 +299,6 @@ class Engine(NamedTuple):
         size = rows.node_weight.astype(np.int64)
         lists = adjacent.ptr, adjacent.node, adjacent.value, adjacent.back, adjacent.value_ptr
         return rows, few, adjacent, Members(rows.node_ptr, n_classes, class_of, size, *lists)
-
-    def _tuples(self, B: int, s: Statistics) -> tuple[FloatArray, BoolArray]:
-        """Return what U_B of each graph costs tuple by tuple, and where sorting is the way to do it."""
-        return tuples_cost(B, s.sizes.astype(float), np.diff(s.pair_ptr), self.linear)
 
     def _low_gradients(
         self,

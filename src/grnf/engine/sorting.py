@@ -1,8 +1,8 @@
-"""Sums of relu or ramp over all pairs or triples of rows, by sorting, and their derivatives.
+"""Sums of relu or ramp over all pairs of rows, by sorting, and their derivatives.
 
 As if there were no edges: sum_ij relu(a_i + b_j) needs only sorted a and sorted b, since the set of b_j above
 -a_i grows with a_i, and its size and sum are kept. ramp(x) = relu(x) - relu(x - 1). Exact, in O(n log n) per
-channel for pairs, O(n^2) for triples.
+channel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grnf._utils.jit import compiled
 from grnf.engine.rows import RAMP, ActivationCode
 from grnf.typing import FloatArray
 
-__all__ = ["columns_of", "pair_masses", "pair_sums", "pair_sums_of_columns", "transpose", "triple_sums"]
+__all__ = ["columns_of", "pair_masses", "pair_sums", "pair_sums_of_columns", "transpose"]
 
 
 def columns_of(*rows: FloatArray) -> FloatArray:
@@ -67,17 +67,6 @@ def pair_masses(
     return masses[:width].T, masses[width:].T
 
 
-def triple_sums(rho: ActivationCode, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
-    """Return sum_ijk rho(x_i + y_j + z_k) of each channel."""
-    a, b, c = np.split(columns_of(x, y, z), 3)
-    b.sort(axis=1)
-    c.sort(axis=1)
-    U = _merge_all(a, b, c, 0.0)
-    if len(rho) == RAMP:
-        U -= _merge_all(a, b, c, -1.0)
-    return U
-
-
 @compiled
 def transpose(a: FloatArray, out: FloatArray) -> None:
     """Set out[h, i] = a[i, h], reading a row by row: faster than numpy."""
@@ -119,22 +108,3 @@ def _add_masses(
                 j -= 1
                 mass += wy[h, j]
             out[h, i] += sign * mass
-
-
-@compiled
-def _merge_all(x: FloatArray, y: FloatArray, z: FloatArray, shift: float) -> FloatArray:
-    """Return sum_ijk relu(x_i + y_j + z_k + shift) of each row. y and z sorted ascending."""
-    n = x.shape[1]
-    U = np.zeros(len(x))
-    for h in range(len(x)):
-        for i in range(n):
-            k = n
-            total = result = 0.0
-            for j in range(n):
-                base = x[h, i] + shift + y[h, j]
-                while k > 0 and base + z[h, k - 1] > 0:
-                    k -= 1
-                    total += z[h, k]
-                result += base * (n - k) + total
-            U[h] += result
-    return U

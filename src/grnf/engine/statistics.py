@@ -21,14 +21,14 @@ from grnf.typing import BoolArray, FloatArray, IntArray, ShortArray
 __all__ = [
     "VALUES_SEARCHED",
     "Neighbors",
-    "Source",
     "Statistics",
     "attribute_gradients",
     "class_numbers",
+    "equal_rows",
     "folded",
     "grouped",
+    "mixed",
     "neighbors",
-    "source_of",
     "statistics",
 ]
 
@@ -58,81 +58,38 @@ class Statistics(NamedTuple):
     totals: FloatArray
 
 
-class Source(NamedTuple):
-    """Some graphs of a batch, and how their tensors are made, as the kernels take them.
-
-    `adjacency` is 1 if the first edge channel is the adjacency. Channels of categories follow on those of
-    numbers. `node_categories` and `edge_categories` are their counts. `like` has the type of the arithmetic.
-    """
-
-    graphs: IntArray
-    node_ptr: IntArray
-    node_attr: FloatArray
-    edge_ptr: IntArray
-    edges: IntArray
-    edge_attr: FloatArray
-    node_codes: IntArray
-    edge_codes: IntArray
-    node_categories: int
-    edge_categories: int
-    adjacency: int
-    like: FloatArray
-
-
-def source_of(batch: GraphBatch, members: IntArray, adjacency_channel: bool, dtype: Any) -> Source:
-    """Return these graphs of a batch as the kernels take them."""
+def statistics(
+    batch: GraphBatch, graphs: IntArray, directed: bool, adjacency_channel: bool, dtype: Any
+) -> Statistics:
+    """Compute the statistics of some graphs of a batch. Channels of categories follow on those of numbers."""
     width = batch.edge_width + batch.edge_codes.values.shape[1]
-    return Source(
-        members,
-        batch.node_ptr,
-        batch.node_attr,
-        batch.edge_ptr,
-        np.ascontiguousarray(batch.edges),
-        batch.edge_attr,
-        batch.node_codes.values,
-        batch.edge_codes.values,
-        len(batch.node_codes.keys),
-        len(batch.edge_codes.keys),
-        edge_channels(width, adjacency_channel) - width,
-        np.empty(0, dtype),
-    )
-
-
-def statistics(of: Source, directed: bool) -> Statistics:
-    """Compute the statistics of graphs."""
-    graphs, dtype = of.graphs, of.like.dtype
-    n_node = of.node_attr.shape[1] + of.node_categories
-    n_edge = of.adjacency + of.edge_attr.shape[1] + of.edge_categories
-    sizes = of.node_ptr[graphs + 1] - of.node_ptr[graphs]
-    n_edges = int((of.edge_ptr[graphs + 1] - of.edge_ptr[graphs]).sum())
+    adjacency = edge_channels(width, adjacency_channel) - width
+    node_categories, edge_categories = len(batch.node_codes.keys), len(batch.edge_codes.keys)
+    n_node, n_edge = batch.node_width + node_categories, adjacency + batch.edge_width + edge_categories
+    sizes = batch.sizes[graphs]
+    n_edges = int((batch.edge_ptr[graphs + 1] - batch.edge_ptr[graphs]).sum())
     node_ptr, pair_ptr = np.zeros((2, len(graphs) + 1), np.int64)
     np.cumsum(sizes, out=node_ptr[1:])
     sums = np.zeros((node_ptr[-1], (3 if directed else 2) * n_edge))
     pair_nodes, pair_sums = np.empty((n_edges, 2), np.int64), np.zeros((n_edges, sums.shape[1] - n_edge))
     nodes = np.zeros((node_ptr[-1], n_node + sums.shape[1]), dtype)
     totals = np.empty((len(graphs), n_node + 2 * n_edge), dtype)
+    edges = np.ascontiguousarray(batch.edges)
     _sum_edges(
-        graphs, of.edge_ptr, of.edges, of.edge_attr, of.edge_codes, of.edge_categories, of.adjacency,
+        graphs, batch.edge_ptr, edges, batch.edge_attr, batch.edge_codes.values, edge_categories, adjacency,
         directed, node_ptr, sums, pair_ptr, pair_nodes, pair_sums,
     )  # fmt: skip
     _join_nodes(
-        graphs, of.node_ptr, of.node_attr, of.node_codes, of.node_categories,
+        graphs, batch.node_ptr, batch.node_attr, batch.node_codes.values, node_categories,
         node_ptr, sums, nodes, np.empty(totals.shape[1]), totals,
     )  # fmt: skip
-    pairs = pair_sums[: pair_ptr[-1]].astype(dtype)
-    weights = np.ones(len(nodes), dtype), np.ones(len(pairs), dtype)
+    n_pairs = pair_ptr[-1]
+    pairs = pair_sums[:n_pairs].astype(dtype)
+    node_weight, pair_weight = np.ones(len(nodes), dtype), np.ones(n_pairs, dtype)
     return Statistics(
-        directed,
-        sizes,
-        node_ptr,
-        nodes,
-        weights[0],
-        pair_ptr,
-        pair_nodes[: len(pairs)],
-        pairs,
-        weights[1],
-        totals,
-    )
+        directed, sizes, node_ptr, nodes, node_weight,
+        pair_ptr, pair_nodes[:n_pairs], pairs, pair_weight, totals,
+    )  # fmt: skip
 
 
 def folded(s: Statistics) -> Statistics:
@@ -549,7 +506,7 @@ def _number(rows: Bits, factors: Bits, class_of: IntArray, firsts: IntArray) -> 
         key = np.uint64(0)
         for f in range(columns):
             key += np.uint64(rows[i, f]) * factors[f]
-        at = _mixed(key) & np.uint64(len(table) - 1)
+        at = mixed(key) & np.uint64(len(table) - 1)
         while table[at] >= 0:
             first, difference = firsts[table[at]], rows.dtype.type(0)
             for f in range(columns):
@@ -616,7 +573,7 @@ def _group_pairs(
         row, key = pair_bits[e], np.uint64(low * (n_classes + 1) + high) * FACTOR
         for f in range(len(row)):
             key += np.uint64(row[f + shift if f < len(row) - shift else f + shift - len(row)]) * factors[f]
-        at = _mixed(key) & np.uint64(len(table) - 1)
+        at = mixed(key) & np.uint64(len(table) - 1)
         while table[at] >= 0:
             known = table[at]
             source = out_rows[known]
@@ -624,7 +581,7 @@ def _group_pairs(
             if (
                 out_nodes[known, 0] == low
                 and out_nodes[known, 1] == high
-                and _equal(row, pair_bits[abs(source) - 1], shift ^ other)
+                and equal_rows(row, pair_bits[abs(source) - 1], shift ^ other)
             ):
                 break
             at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
@@ -650,7 +607,7 @@ def _empty_table(count: int) -> ShortArray:
 
 
 @inner
-def _mixed(key: np.uint64) -> np.uint64:
+def mixed(key: np.uint64) -> np.uint64:
     """Spread the differences of keys over all bits."""
     key ^= key >> np.uint64(32)
     key *= np.uint64(0xFF51AFD7ED558CCD)
@@ -658,7 +615,7 @@ def _mixed(key: np.uint64) -> np.uint64:
 
 
 @inner
-def _equal(a: Bits, b: Bits, shift: int) -> bool:
+def equal_rows(a: npt.NDArray[Any], b: npt.NDArray[Any], shift: int) -> bool:
     """Whether two rows are equal, one of them with its halves swapped when shift is half its length."""
     for f in range(len(a)):  # noqa: SIM110 numba knows no generators
         if a[f + shift if f < len(a) - shift else f + shift - len(a)] != b[f]:

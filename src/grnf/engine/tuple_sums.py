@@ -11,9 +11,9 @@ from grnf._utils.jit import compiled, inlined
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.projection import Gradients, Tape, finish_tape, finish_tile, start_tape, start_tile, terms
 from grnf.engine.rows import ActivationCode, activate, activate_with_derivative, add_heads
-from grnf.engine.schedule import fitting_tile
+from grnf.engine.schedule import TUPLE_GRADIENTS_TILE, TUPLES_TILE, fitting_tile
 from grnf.engine.statistics import Neighbors, Statistics
-from grnf.engine.type_sums import add_run
+from grnf.engine.type_sums import add_run, slot_of
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["tuple_sum_gradients", "tuple_sums"]
@@ -25,7 +25,6 @@ def tuple_sums(
     near: Neighbors,
     c: Coefficients,
     rho: ActivationCode,
-    tile: int,
     scale: FloatArray,
     graphs: IntArray,
     out: FloatArray,
@@ -36,7 +35,7 @@ def tuple_sums(
         if s.sizes[g] < B:
             continue
         value_of = _values(near, s.node_ptr[g], s.sizes[g])
-        step = fitting_tile(tile, B * s.sizes[g], c.bias.itemsize)
+        step = fitting_tile(TUPLES_TILE, B * s.sizes[g], c.bias.itemsize)
         for start in range(0, len(c.bias), step):
             stop = min(start + step, len(c.bias))
             nodes, edges = terms(s, near, c, scale[g], g, start, stop)
@@ -51,7 +50,6 @@ def tuple_sum_gradients(
     near: Neighbors,
     c: Coefficients,
     rho: ActivationCode,
-    tile: int,
     scale: FloatArray,
     graphs: IntArray,
     d_out: FloatArray,
@@ -63,8 +61,8 @@ def tuple_sum_gradients(
         if s.sizes[g] < B:
             continue
         value_of = _values(near, s.node_ptr[g], s.sizes[g])
-        for start in range(0, len(c.bias), tile):
-            part = start_tile(c, start, min(start + tile, len(c.bias)))
+        for start in range(0, len(c.bias), TUPLE_GRADIENTS_TILE):
+            part = start_tile(c, start, min(start + TUPLE_GRADIENTS_TILE, len(c.bias)))
             tape = start_tape(part, s, near, c, scale[g], g, d_out, out)
             _add_tuple_gradients(rho, value_of, tape)
             finish_tape(part, s, near, c, g, tape, d_out, out)
@@ -107,15 +105,9 @@ def _extend(
     for p in range(depth):
         value = value_of[v[p], v[depth]]
         if value >= 0:
-            edge = edges[_slot(p, depth, len(nodes)), value]
+            edge = edges[slot_of(p, depth, len(nodes)), value]
             for h in range(len(row)):
                 row[h] += edge[h]
-
-
-@inlined
-def _slot(p: int, q: int, B: int) -> int:
-    """Return the number of the pair of slots p < q, in lexicographic order."""
-    return p * B - p * (p + 1) // 2 + q - p - 1
 
 
 @compiled
@@ -143,7 +135,10 @@ def _sum_tuples(
             depth -= 1
             continue
         _extend(nodes, edges, value_of, v, depth, prefix)
-        slot, own = _slot(depth, B - 1, B), range(near.ptr[first + v[depth]], near.ptr[first + v[depth] + 1])
+        slot, own = (
+            slot_of(depth, B - 1, B),
+            range(near.ptr[first + v[depth]], near.ptr[first + v[depth] + 1]),
+        )
         if depth < B - 2:
             last[depth + 1] = last[depth]
             for entry in own:
@@ -203,7 +198,7 @@ def _hand_back(value_of: IntArray, v: IntArray, depth: int, back: FloatArray, ta
     for p in range(depth):
         value = value_of[v[p], v[depth]]
         if value >= 0:
-            edge = tape.d_edges[_slot(p, depth, len(tape.nodes)), value]
+            edge = tape.d_edges[slot_of(p, depth, len(tape.nodes)), value]
             for h in range(len(d)):
                 edge[h] += d[h]
     for h in range(len(d)):

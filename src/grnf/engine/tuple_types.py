@@ -20,19 +20,13 @@ from grnf._utils.jit import compiled, inlined, inner
 from grnf.engine.counting import (
     add_to,
     counting_sort,
-    enlarged_table,
     integers_below,
     merged,
     place_of,
+    with_places,
     with_room,
 )
-from grnf.engine.triple_types import (
-    Form,
-    Members,
-    order_triples,
-    slot_bits,
-    triples_along_edges,
-)
+from grnf.engine.triple_types import Form, Members, order_triples, slot_bits, triples_along_edges
 from grnf.typing import BoolArray, IntArray
 
 __all__ = ["Form", "TypeLists", "list_types", "read"]
@@ -120,6 +114,7 @@ def _unordered(of: Members, form: Form, g: int, most: int) -> tuple[IntArray, In
     """Count the types of unordered tuples, slots by ascending class, in a table, an empty one if too many."""
     first, n, B = of.node_ptr[g], of.node_ptr[g + 1] - of.node_ptr[g], form.slots
     rows, total = _by_class(of, first, n)
+    none = np.empty(0, np.int64)
     walk = _Walk(
         np.full(B, -1, np.int64),
         np.zeros(B, np.int64),
@@ -128,29 +123,22 @@ def _unordered(of: Members, form: Form, g: int, most: int) -> tuple[IntArray, In
         np.zeros(n, np.int64),
         np.zeros(1, np.int64),
     )
-    keys, counts = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, 2 * n + 30)
-    prefixes, times = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)
+    keys, counts = with_places(none, none, 0, 2 * n + 30)
+    prefixes, times = with_places(none, none, 0, 30)
     beyond = np.zeros(len(prefixes), np.int64)
     filled = n_prefixes = 0
-    while walk.depth[0] >= 0:
+    while walk.depth[0] >= 0 and filled <= most:
         filled, n_prefixes = _go_on(
             walk, rows, form, keys, counts, filled, prefixes, times, beyond, n_prefixes
         )
-        if filled > most:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        if walk.depth[0] >= 0 and 2 * (filled + 2 * n + 2) > len(keys):
-            keys, counts = enlarged_table(keys, counts, filled, 2 * n + 2)
-        if walk.depth[0] >= 0 and 2 * (n_prefixes + 1) > len(prefixes):
-            _, beyond = enlarged_table(prefixes, beyond, n_prefixes, 1)
-            prefixes, times = enlarged_table(prefixes, times, n_prefixes, 1)
-    more = _count_the_rest(prefixes, len(total), form)
-    if more > most:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    keys, counts = enlarged_table(keys, counts, filled, more)
-    filled = _add_the_rest(prefixes, times, beyond, total, form, keys, counts, filled)
-    if filled > most:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    return keys, counts
+        keys, counts = with_places(keys, counts, filled, 2 * n + 1)
+        _, beyond = with_places(prefixes, beyond, n_prefixes, 0)
+        prefixes, times = with_places(prefixes, times, n_prefixes, 0)
+    for place in range(len(prefixes)):
+        if prefixes[place] >= 0 and filled <= most:
+            keys, counts = with_places(keys, counts, filled, len(total))
+            filled += _add_later(prefixes[place], times[place], beyond[place], total, form, keys, counts)
+    return (keys, counts) if filled <= most else (none, none)
 
 
 @inner
@@ -168,8 +156,9 @@ def _go_on(
 ) -> tuple[int, int]:
     """Walk on until a table is half full, and return how many there are in each.
 
-    Two tables: types met so far, with counts that lack what `_add_the_rest` adds, and prefixes, with the
-    number of tuples that are so, and that of nodes of the last class that come later.
+    Two tables: types met so far, with counts that lack what `_add_later` adds, and prefixes, with the number
+    of tuples that are so, and that of nodes of the last class that come later. They are not replaced in the
+    loop, which would be compiled to several times its time.
     """
     at, times, weight, mark = walk.at, walk.times, walk.weight, walk.mark
     classes, size, n, bits = rows.classes, rows.size, len(rows.size), form.value_bits
@@ -221,36 +210,15 @@ def _go_on(
 
 
 @inner
-def _count_the_rest(prefixes: IntArray, n_classes: int, form: Form) -> int:
-    """Return how many types `_add_the_rest` adds to."""
-    shift, mask, more = (form.slots - 2) * form.value_bits, (1 << form.class_bits) - 1, 0
-    for key in prefixes:
-        if key >= 0:
-            more += n_classes - (key >> shift & mask)
-    return more
-
-
-@inner
-def _add_the_rest(
-    prefixes: IntArray,
-    times: IntArray,
-    beyond: IntArray,
-    total: IntArray,
-    form: Form,
-    keys: IntArray,
-    counts: IntArray,
-    filled: int,
+def _add_later(
+    prefix: int, times: int, beyond: int, total: IntArray, form: Form, keys: IntArray, counts: IntArray
 ) -> int:
-    """Add the tuples whose last node is any later one, as if it had no edges. Return how many types are."""
-    shift, mask = (form.slots - 2) * form.value_bits, (1 << form.class_bits) - 1
-    last_bits, last = slot_bits(form, form.slots - 1), (form.slots - 1) * form.value_bits
-    for place in range(len(prefixes)):
-        key = prefixes[place]
-        if key >= 0:
-            own = key >> shift & mask  # the class of its last node
-            for c in range(own, len(total)):
-                count = beyond[place] if c == own else times[place] * total[c]
-                filled += add_to(keys, counts, key << last_bits | c << last, count)
+    """Add the tuples whose last node is any later one, as if it had no edges. Return the new types."""
+    bits, filled = (form.slots - 1) * form.value_bits, 0
+    own = prefix >> (bits - form.value_bits) & ((1 << form.class_bits) - 1)  # the class of its last node
+    for c in range(own, len(total)):
+        count = beyond if c == own else times * total[c]
+        filled += add_to(keys, counts, prefix << slot_bits(form, form.slots - 1) | c << bits, count)
     return filled
 
 
@@ -323,7 +291,7 @@ def _ordered(keys: IntArray, counts: IntArray, reverse: IntArray, form: Form) ->
         order_triples(keys[:n_types], reverse, form, new)
     else:
         _order_tuples(keys[:n_types], reverse, form, new)
-    keys, counts = merged(new, new_counts, key_bits(form))
+    keys, counts = merged(new, new_counts)
     return Types(keys, counts)
 
 
@@ -452,16 +420,12 @@ def list_types(
 def _last_symbols(types: Types, form: Form) -> tuple[IntArray, IntArray]:
     """Return the number of the symbol of each type's last slot (class and values), and the symbols."""
     mask = (1 << slot_bits(form, form.slots - 1)) - 1
-    dense = mask < 4 * len(types.keys)
-    if dense:
-        known, number = np.full(mask + 1, -1, np.int64), np.zeros(mask + 1, np.int64)
-    else:
-        known, number = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, len(types.keys))
-    numbers, symbols = np.empty(len(types.keys), np.int64), np.empty(min(len(types.keys), mask + 1), np.int64)
-    n_symbols = 0
+    most = min(len(types.keys), mask + 1)
+    known, number = with_places(np.empty(0, np.int64), np.empty(0, np.int64), 0, most)
+    numbers, symbols, n_symbols = np.empty(len(types.keys), np.int64), np.empty(most, np.int64), 0
     for place in range(len(types.keys)):
         symbol = types.keys[place] & mask
-        at = np.uint64(symbol) if dense else place_of(known, symbol)
+        at = place_of(known, symbol)
         if known[at] < 0:
             known[at], number[at], symbols[n_symbols] = symbol, n_symbols, symbol
             n_symbols += 1

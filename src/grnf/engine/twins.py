@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf._utils.jit import compiled
-from grnf.engine.statistics import Neighbors, Statistics
+from grnf.engine.statistics import Neighbors, Statistics, mixed
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["twins"]
@@ -100,7 +100,7 @@ def _first_twins(s: Statistics, near: Neighbors, first: int, n: int) -> IntArray
                 and _are_twins(s, near, first, i, j)
             ):
                 twin[i] = j
-        at = _mixed(hashes[i]) & np.uint64(size - 1)
+        at = mixed(hashes[i]) & np.uint64(size - 1)
         while twin[i] == i and table[at] >= 0:
             j = table[at]
             if hashes[i] == hashes[j] and _are_twins(s, near, first, i, j):
@@ -134,13 +134,4 @@ def _are_twins(s: Statistics, near: Neighbors, first: int, i: int, j: int) -> bo
 
 @compiled
 def _hash(node: int, value: int, back: int) -> np.uint64:
-    return _mixed(_mixed(np.uint64(node) + np.uint64(1)) + np.uint64(value) * np.uint64(3) + np.uint64(back))
-
-
-@compiled
-def _mixed(value: np.uint64) -> np.uint64:
-    value ^= value >> np.uint64(30)
-    value *= np.uint64(0xBF58476D1CE4E5B9)
-    value ^= value >> np.uint64(27)
-    value *= np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
+    return mixed(mixed(np.uint64(node) + np.uint64(1)) + np.uint64(value) * np.uint64(3) + np.uint64(back))

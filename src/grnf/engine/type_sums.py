@@ -23,13 +23,13 @@ from grnf.engine.projection import (
     start_tile,
 )
 from grnf.engine.rows import RAMP, RELU, ActivationCode, activate, activate_with_derivative, add_heads
-from grnf.engine.schedule import fitting_tile
+from grnf.engine.schedule import TYPES_TILE, fitting_tile
 from grnf.engine.statistics import Neighbors, Statistics
 from grnf.engine.triple_types import Form
 from grnf.engine.tuple_types import TypeLists, read
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["add_run", "type_sum_gradients", "type_sums"]
+__all__ = ["add_run", "slot_of", "type_sum_gradients", "type_sums"]
 
 TYPES_SUMMED = 64
 """Types that are summed in the precision of the arithmetic before the sum goes on in double precision."""
@@ -52,7 +52,6 @@ def type_sums(
     types: TypeLists,
     c: Coefficients,
     rho: ActivationCode,
-    tile: int,
     scale: FloatArray,
     first: int,
     out: FloatArray,
@@ -67,7 +66,7 @@ def type_sums(
         if types.ptr[item] == types.ptr[item + 1]:
             continue
         g, typed = first + item, _typed(types, item, c)
-        step = fitting_tile(tile, len(typed.symbols), c.bias.itemsize)
+        step = fitting_tile(TYPES_TILE, len(typed.symbols), c.bias.itemsize)
         for start in range(0, len(c.bias), step):
             stop = min(start + step, len(c.bias))
             if known_u != scale[g] or known_start != start or len(known.bias) != stop - start:
@@ -85,7 +84,6 @@ def type_sum_gradients(
     types: TypeLists,
     c: Coefficients,
     rho: ActivationCode,
-    tile: int,
     scale: FloatArray,
     first: int,
     d_out: FloatArray,
@@ -96,7 +94,7 @@ def type_sum_gradients(
         if types.ptr[item] == types.ptr[item + 1]:
             continue
         g, typed = first + item, _typed(types, item, c)
-        step = fitting_tile(tile, 2 * len(typed.symbols), c.bias.itemsize)
+        step = fitting_tile(TYPES_TILE, 2 * len(typed.symbols), c.bias.itemsize)
         for start in range(0, len(c.bias), step):
             part = start_tile(c, start, min(start + step, len(c.bias)))
             tape = start_tape(part, s, near, c, scale[g], g, d_out, out)
@@ -118,7 +116,7 @@ def _typed(types: TypeLists, item: int, c: Coefficients) -> _Typed:
 
 
 @inlined
-def _slot(p: int, q: int, B: int) -> int:
+def slot_of(p: int, q: int, B: int) -> int:
     """Return the number of the pair of slots p < q, in lexicographic order."""
     return p * B - p * (p + 1) // 2 + q - p - 1
 
@@ -136,7 +134,7 @@ def _last_rows(typed: _Typed, nodes: FloatArray, edges: FloatArray) -> FloatArra
         for p in range(B - 1):
             value = symbol >> (p * bits) & ((1 << bits) - 1)
             if value:
-                edge = edges[_slot(p, B - 1, B), value - 1]
+                edge = edges[slot_of(p, B - 1, B), value - 1]
                 for h in range(len(row)):
                     row[h] += edge[h]
     return rows
@@ -159,7 +157,7 @@ def _set_prefix(
     for q in range(1, B - 1):
         before, node = (node if q == 1 else row), nodes[q, classes[q]]
         if values[0, q]:
-            edge = edges[_slot(0, q, B), values[0, q] - 1]
+            edge = edges[slot_of(0, q, B), values[0, q] - 1]
             for h in range(len(row)):
                 row[h] = (before[h] + node[h]) + edge[h]
         else:
@@ -167,7 +165,7 @@ def _set_prefix(
                 row[h] = before[h] + node[h]
         for p in range(1, q):
             if values[p, q]:
-                edge = edges[_slot(p, q, B), values[p, q] - 1]
+                edge = edges[slot_of(p, q, B), values[p, q] - 1]
                 for h in range(len(row)):
                     row[h] += edge[h]
 
@@ -279,7 +277,7 @@ def _add_type_gradients(rho: ActivationCode, typed: _Typed, tape: Tape) -> None:
                 tape.d_nodes[q, classes[q]] += back
                 for p in range(q):
                     if values[p, q]:
-                        tape.d_edges[_slot(p, q, B), values[p, q] - 1] += back
+                        tape.d_edges[slot_of(p, q, B), values[p, q] - 1] += back
             back[:] = 0
     for place in range(len(rows)):
         symbol = typed.symbols[place]
@@ -287,4 +285,4 @@ def _add_type_gradients(rho: ActivationCode, typed: _Typed, tape: Tape) -> None:
         for p in range(B - 1):
             value = symbol >> (p * bits) & ((1 << bits) - 1)
             if value:
-                tape.d_edges[_slot(p, B - 1, B), value - 1] += d_rows[place]
+                tape.d_edges[slot_of(p, B - 1, B), value - 1] += d_rows[place]

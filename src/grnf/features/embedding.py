@@ -125,7 +125,8 @@ class Embedder:
         schedule, M = self.schedule, self.map.n_components
         pieces = schedule.pieces(batch)
         share_features = len(pieces) < schedule.workers
-        chunks = self._chunks(batch, at_least=schedule.workers if share_features else 1)
+        width, at_least = len(batch.channels(self.map.adjacency_channel)), schedule.workers
+        chunks = self._chunks(width, len(batch), at_least=at_least if share_features else 1)
         self._warn_if_long(batch)
         with progress(len(batch) * M, f"embedding {len(batch)} graphs") as advance:
 
@@ -171,7 +172,8 @@ class Embedder:
         """
         pieces = self.schedule.pieces(batch)
         self._warn_if_long(batch)
-        for start, size in self._chunks(batch, n_graphs=len(batch) + with_graphs, keep_hidden=True):
+        channels = len(batch.channels(self.map.adjacency_channel))
+        for start, size in self._chunks(channels, len(batch) + with_graphs, keep_hidden=True):
             yield self._chunk(start, size, batch).hidden_sums(batch, pieces, self.schedule)
 
     def effective_sample_size(self, channels: Keys) -> float:
@@ -181,25 +183,15 @@ class Embedder:
             return float(of.n_components)
 
         def draws() -> Iterator[Draw]:
-            needs: dict[str, Any] = {
-                "seed": of.seed,
-                "channels": len(channels),
-                "heads": of.heads,
-                "n_graphs": 1,
-            }
-            for start, size in self.schedule.chunks(of.proposal, of.n_hidden, **needs):
-                yield of.draw(channels, start, size)
+            return (of.draw(channels, *chunk) for chunk in self._chunks(len(channels), 1))
 
         orders = np.repeat(of.proposal.orders_of(of.n_hidden, seed=of.seed), of.heads)
         return proposal_sample_size(of.target, of.proposal, draws, orders)
 
-    def _chunks(self, batch: GraphBatch, **needs: Any) -> list[tuple[int, int]]:
+    def _chunks(self, channels: int, n_graphs: int, **needs: Any) -> list[tuple[int, int]]:
         of = self.map
-        needs = {"n_graphs": len(batch), **needs}
-        channels = batch.channels(of.adjacency_channel)
-        return self.schedule.chunks(
-            of.proposal, of.n_hidden, seed=of.seed, channels=len(channels), heads=of.heads, **needs
-        )
+        needs = {"seed": of.seed, "channels": channels, "heads": of.heads, "n_graphs": n_graphs, **needs}
+        return self.schedule.chunks(of.proposal, of.n_hidden, **needs)
 
     def _chunk(self, start: int, size: int, batch: GraphBatch) -> Chunk:
         """Draw a chunk of features. One that holds them all is kept for the next call."""

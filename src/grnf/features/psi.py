@@ -60,15 +60,7 @@ def psi(
     basis: str = "indicator",
     normalize: bool = False,
 ) -> float:
-    """Return psi(g; w) for the dense tensor A of shape (n, n, F) and one feature w.
-
-    Examples
-    --------
-    >>> from grnf.law import ParameterLaw
-    >>> w = ParameterLaw({2: 1.0}).sample(1, channels=1, seed=0).feature(0)
-    >>> round(psi(np.zeros((1, 1, 1)), w), 3)
-    -0.88
-    """
+    """Return psi(g; w) for the dense tensor A of shape (n, n, F) and one feature w."""
     T = get_activation(hidden_activation)(equivariant(A, w, basis, normalize))
     return float(get_activation(activation)(invariant(T, w, normalize)))
 

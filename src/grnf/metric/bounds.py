@@ -136,13 +136,7 @@ def failure_probability(
     n_graphs: int | None = None,
     variance: float | None = None,
 ) -> float:
-    """Return the risk delta that M features miss the truth by eps or more: `required_dimension` inverted.
-
-    Examples
-    --------
-    >>> round(failure_probability(2952, 0.1), 3)
-    0.05
-    """
+    """Return the risk delta that M features miss the truth by eps or more: `required_dimension` inverted."""
     M, eps = checked(n_components, "n_components", Int(1)), checked(eps, "eps", Real())
     rule = _Rule(bound, quantity, activation, n_graphs, variance)
     return min(1.0, rule.n_pairs * rule.risk(M, eps))
@@ -231,15 +225,6 @@ def theorem_1(of: FeatureMap, edge_width: int) -> tuple[bool, str]:
 
     The paper asks for a squashing hidden activation. ReLU works too: ramp(x) = relu(x) - relu(x - 1) is
     squashing, and the shift is a change of the bias, so what separates graphs with the ramp does with ReLU.
-
-    Examples
-    --------
-    >>> from grnf.law import ParameterLaw, ShiftedPoisson
-    >>> few, all_orders = ParameterLaw({1: 0.5, 2: 0.5}), ParameterLaw(ShiftedPoisson(0.5))
-    >>> theorem_1(FeatureMap(few, few, 8, seed=0), edge_width=0)[0]
-    False
-    >>> theorem_1(FeatureMap(all_orders, all_orders, 8, seed=0), edge_width=0)[0]
-    True
     """
     rho = of.hidden_activation
     if not rho.squashing and rho.name != "relu":

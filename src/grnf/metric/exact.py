@@ -29,12 +29,8 @@ from grnf._utils.rules import Int, checked
 from grnf.activations import Activation, get_activation
 from grnf.engine import Engine
 from grnf.engine.moments import (
-    ARC_COSINE,
-    ARCSINES,
-    LINEAR,
     MOST_TYPES,
     GraphTypes,
-    Moments,
     graph_types,
     partition_groups,
     second_moments,
@@ -46,20 +42,10 @@ from grnf.law import OrderLaw, ParameterLaw
 from grnf.law.distributions import scales_of
 from grnf.law.parameters import parameter_law
 from grnf.metric.estimate import DistanceEstimate
-from grnf.metric.marginal import NODES, WEIGHTS, gaussian_product
+from grnf.metric.marginal import MOMENTS, gaussian_product
 from grnf.typing import FloatArray
 
 __all__ = ["ExactMetric", "exact_distance", "exact_distances", "exact_kernel"]
-
-TWO_OVER_PI = 2 / math.pi
-MOMENTS = {
-    "identity": Moments(LINEAR),
-    "relu": Moments(ARC_COSINE),
-    "erf": Moments(ARCSINES, (1.0,), (1.0,), 0.0, TWO_OVER_PI),
-    "tanh": Moments(ARCSINES, NODES, WEIGHTS, 0.0, TWO_OVER_PI),
-    "sigmoid": Moments(ARCSINES, tuple(a / 2 for a in NODES), WEIGHTS, 0.25, 0.25 * TWO_OVER_PI),
-}
-"""E[rho_e rho_e'] of the hidden activations with a closed form, tanh and sigmoid to 2e-7."""
 
 LIPSCHITZ = {"erf": 2 / math.sqrt(math.pi), "sigmoid": 0.25}
 """The largest slope of the outer activations for which it is not 1."""

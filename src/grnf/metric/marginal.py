@@ -20,12 +20,14 @@ since it is itself an activation, Gram matrices stay positive semi-definite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from grnf.activations import Activation, get_activation
+from grnf.engine.moments import ARC_COSINE, ARCSINES, LINEAR, Moments
 from grnf.errors import invalid
 from grnf.features import HiddenSums
 from grnf.metric.estimate import DistanceEstimate, estimate_from_terms
@@ -40,81 +42,63 @@ NODES = (0.381071770543, 0.518561809665, 0.700758468918, 0.945103392937, 1.26895
 WEIGHTS = (0.00907279117, 0.10887309528, 0.316914692537, 0.373941419284, 0.172739958491, 0.018458043238)
 """tanh(x) = sum of WEIGHTS erf(NODES x), to 2e-7 everywhere: fitted for the smallest largest error."""
 
-Product = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+TWO_OVER_PI = 2 / math.pi
+MOMENTS = {
+    "identity": Moments(LINEAR),
+    "relu": Moments(ARC_COSINE),
+    "erf": Moments(ARCSINES, (1.0,), (1.0,), 0.0, TWO_OVER_PI),
+    "tanh": Moments(ARCSINES, NODES, WEIGHTS, 0.0, TWO_OVER_PI),
+    "sigmoid": Moments(ARCSINES, tuple(a / 2 for a in NODES), WEIGHTS, 0.25, 0.25 * TWO_OVER_PI),
+}
+"""E[rho(x) rho(y)] of the activations with a closed form, tanh and sigmoid to 2e-7."""
 
 
-def _identity(c1: FloatArray, c2: FloatArray, e: FloatArray) -> FloatArray:  # noqa: ARG001
-    return np.asarray(e)
-
-
-def _relu(c1: FloatArray, c2: FloatArray, e: FloatArray) -> FloatArray:
-    size = np.sqrt(c1 * c2)
-    cosine = np.clip(e / size, -1, 1)
-    angle = np.arccos(cosine)
-    return np.asarray(size * (np.sqrt(1 - cosine**2) + (np.pi - angle) * cosine) / (2 * np.pi))
-
-
-def _erf(c1: FloatArray, c2: FloatArray, e: FloatArray) -> FloatArray:
-    sine = 2 * e / np.sqrt((1 + 2 * c1) * (1 + 2 * c2))
-    return np.asarray(2 / np.pi * np.arcsin(np.clip(sine, -1, 1)))
-
-
-def _tanh(c1: FloatArray, c2: FloatArray, e: FloatArray) -> FloatArray:
-    return _arcsines(_factors(c1), _factors(c2), e)
-
-
-def _factors(c: FloatArray) -> list[FloatArray]:
-    return [a / np.sqrt(0.5 + a**2 * c) for a in NODES]
-
-
-def _arcsines(first: list[FloatArray], second: list[FloatArray], e: FloatArray) -> FloatArray:
-    """Return the sum over all pairs of nodes, given the factors of e that belong to either node."""
-    total, sine, both = np.zeros_like(e), np.empty_like(e), np.empty_like(e)
-    for w1, x in zip(WEIGHTS, first, strict=True):
-        np.multiply(x, e, out=both)
-        for w2, y in zip(WEIGHTS, second, strict=True):
-            np.multiply(both, y, out=sine)
-            np.arcsin(np.clip(sine, -1, 1, out=sine), out=sine)
-            sine *= w1 * w2
-            total += sine
-    return np.asarray(2 / np.pi * total)
-
-
-def _sigmoid(c1: FloatArray, c2: FloatArray, e: FloatArray) -> FloatArray:
-    return np.asarray(0.25 + 0.25 * _tanh(0.25 * c1, 0.25 * c2, 0.25 * e))
+def gaussian_product(
+    activation: str | Activation, c1: FloatArray, c2: FloatArray, e: FloatArray
+) -> FloatArray:
+    """Return E[rho(x) rho(y)] for normal x, y with mean 0, variances c1, c2 and covariance e."""
+    moments = _moments(activation)
+    return _products_of_factors(moments, moments.factors(np.asarray(c1)), moments.factors(np.asarray(c2)), e)
 
 
 def products_of_pairs(
     activation: str | Activation, c: FloatArray, e: FloatArray, i: IntArray, j: IntArray
 ) -> FloatArray:
     """Return E[rho(x_i) rho(x_j)] of pairs: c are the variances of all, e the covariances of the pairs."""
-    if get_activation(activation).name != "tanh":
-        return _product(activation)(c[:, i], c[:, j], e)
-    factors = _factors(c)
-    return _arcsines([f[:, i] for f in factors], [f[:, j] for f in factors], e)
+    moments = _moments(activation)
+    factors = moments.factors(c)
+    return _products_of_factors(moments, factors[..., i], factors[..., j], e)
 
 
-PRODUCTS: dict[str, Product] = {
-    "identity": _identity,
-    "relu": _relu,
-    "erf": _erf,
-    "tanh": _tanh,
-    "sigmoid": _sigmoid,
-}
+def _moments(activation: str | Activation) -> Moments:
+    rho = get_activation(activation)
+    if rho.code is None or rho.name not in MOMENTS:
+        names = ", ".join(map(repr, MOMENTS))
+        raise invalid("activation", f"be one of {names} for a Gaussian integral", repr(rho.name))
+    return MOMENTS[rho.name]
 
 
-def gaussian_product(
-    activation: str | Activation, c1: FloatArray, c2: FloatArray, e: FloatArray
+def _products_of_factors(
+    moments: Moments, first: FloatArray, second: FloatArray, e: FloatArray
 ) -> FloatArray:
-    """Return E[rho(x) rho(y)] for normal x, y with mean 0, variances c1, c2 and covariance e.
-
-    Examples
-    --------
-    >>> one = np.array(1.0)
-    >>> float(gaussian_product("relu", one, one, one))
-    0.5
-    """
-    return _product(activation)(*(np.asarray(x, dtype=np.float64) for x in (c1, c2, e)))
+    """Return E[rho(x) rho(y)] given what e is multiplied with on either side, see `Moments`."""
+    if moments.kind == LINEAR:
+        return np.asarray(e, np.float64)
+    if moments.kind == ARC_COSINE:
+        both = first[0] * second[0]
+        cosine = np.clip(e * both, -1, 1)
+        sine = np.sqrt((1 - cosine) * (1 + cosine))
+        return np.asarray((sine + (np.pi - np.arccos(cosine)) * cosine) / (2 * np.pi * both))
+    total: FloatArray = np.zeros_like(first[0] * second[0] * e)
+    half, sine = np.empty_like(total), np.empty_like(total)
+    for w1, x in zip(moments.weights, first, strict=True):
+        np.multiply(x, e, out=half)
+        for w2, y in zip(moments.weights, second, strict=True):
+            np.multiply(half, y, out=sine)
+            np.arcsin(np.clip(sine, -1, 1, out=sine), out=sine)
+            sine *= w1 * w2
+            total += sine
+    return np.asarray(moments.shift + moments.factor * total)
 
 
 def marginal_kernel(
@@ -249,14 +233,6 @@ class _Sums:
         return mean, np.sqrt(variance / (self.count - 1))
 
 
-def _product(activation: str | Activation) -> Product:
-    rho = get_activation(activation)
-    if rho.code is None or rho.name not in PRODUCTS:
-        names = ", ".join(map(repr, PRODUCTS))
-        raise invalid("activation", f"be one of {names} for a Gaussian integral", repr(rho.name))
-    return PRODUCTS[rho.name]
-
-
 def _kernel_terms(
     U1: HiddenSums, U2: HiddenSums | None, activation: str | Activation
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -270,12 +246,12 @@ def _distance_terms(
     U1: HiddenSums, U2: HiddenSums | None, activation: str | Activation
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield squared distances at some hidden draws, shape (m, n1, n2), and the weights of those draws."""
-    product = _product(activation)
     for X, Y, weight in _stretches(U1, U2):
         rows = X[:, :-1]
         columns = rows if Y is X else Y[:, :-1]
         c1, c2 = (np.square(Z).sum(axis=2) for Z in (rows, columns))
-        own = product(c1, c1, c1)[:, :, np.newaxis] + product(c2, c2, c2)[:, np.newaxis, :]
+        one, two = (gaussian_product(activation, c, c, c) for c in (c1, c2))
+        own = one[:, :, np.newaxis] + two[:, np.newaxis, :]
         squares = own - 2 * _products(activation, rows, columns)
         yield np.maximum(squares, 0, out=squares), weight
 
@@ -284,7 +260,7 @@ def _products(activation: str | Activation, X: FloatArray, Y: FloatArray) -> Flo
     """Return E[rho(x) rho(y)] at each hidden draw, for all rows x of X and y of Y."""
     c1, c2, e = np.square(X).sum(axis=2), np.square(Y).sum(axis=2), np.matmul(X, Y.transpose(0, 2, 1))
     if X is not Y:
-        return _product(activation)(c1[:, :, np.newaxis], c2[:, np.newaxis, :], e)
+        return gaussian_product(activation, c1[:, :, np.newaxis], c2[:, np.newaxis, :], e)
     i, j = np.triu_indices(X.shape[1])
     e[:, i, j] = e[:, j, i] = products_of_pairs(activation, c1, e[:, i, j], i, j)
     return np.asarray(e)

@@ -17,9 +17,6 @@ BYTES_OF_ROWS = 2**25
 CANCELLED = 1e-6
 """Share of |z|^2 + |z'|^2 below which |z - z'|^2 has lost too many digits by subtracting 2 z . z' from it."""
 
-DIRECT_PAIRS = 32
-"""Pairs up to which differences are taken one by one, not around a center."""
-
 
 def pairwise_distances(
     Z1: npt.ArrayLike, Z2: npt.ArrayLike | None = None, *, out: npt.NDArray[Any] | None = None
@@ -27,8 +24,7 @@ def pairwise_distances(
     """Estimate d_P between all pairs: |z - z'| for z in Z1 and z' in Z2, shape (n1, n2).
 
     Products of matrices give most entries. Pairs so close that their difference would drown in rounding
-    are computed from differences, their own or those to a vector in their midst, so equal vectors are at
-    distance 0.
+    are computed from their differences, so equal vectors are at distance 0.
 
     Parameters
     ----------
@@ -56,7 +52,10 @@ def pairwise_distances(
     for rows in _some_rows(len(X), Y.shape[0] + Y.shape[1]):
         x = np.asarray(X[rows], dtype=np.float64)
         x_norms = _square_norms(x)
-        squares = _square_sums(x, Y, x_norms, y_norms)
+        squares = _product(x, Y)
+        squares *= -2
+        squares += x_norms[:, np.newaxis]
+        squares += y_norms
         if X is Y:
             own = np.arange(len(x)), np.arange(rows.start, rows.stop)
             squares[own] = np.where(np.isfinite(x_norms), 0, np.nan)
@@ -67,54 +66,23 @@ def pairwise_distances(
                 y_codes, known = _codes(Y, {})
             x_codes = y_codes[rows] if X is Y else _codes(x, known)[0]
             part = slice(None) if len(some) == len(x) else some
-            close, near = squares[part], near[part]
-            near &= close <= CANCELLED * (x_norms[part, np.newaxis] + y_norms)
-            equal = x_codes[part, np.newaxis] == y_codes
-            equal &= near
+            close = squares[part]
+            near = close <= CANCELLED * (x_norms[part, np.newaxis] + y_norms)
+            equal = near & (x_codes[part, np.newaxis] == y_codes)
             np.copyto(close, 0, where=equal)
-            near ^= equal
-            _refine(x[part], Y, close, near, equal)
+            _refine(x[part], Y, close, near & ~equal)
             squares[part] = close
         out[rows] = np.sqrt(squares, out=squares)
     return out
 
 
-def _square_sums(x: FloatArray, Y: FloatArray, x_norms: FloatArray, y_norms: FloatArray) -> FloatArray:
-    """Return |x|^2 + |y|^2 - 2 x . y for all pairs."""
-    squares = _product(x, Y)
-    squares *= -2
-    squares += x_norms[:, np.newaxis]
-    squares += y_norms
-    return squares
-
-
-def _refine(x: FloatArray, Y: FloatArray, squares: FloatArray, near: BoolArray, equal: BoolArray) -> None:
-    """Compute |x - y|^2 again for pairs that are near but not equal, in place.
-
-    Vectors near each other are taken together, as differences to one of them: these are exact to rounding,
-    and as small as the distances asked for, so that a product of matrices loses nothing. What is nearer still
-    comes again, around another center. To the center itself no digit is lost, so each round ends a row.
-    """
-    for i in range(len(x)):
-        (first,) = np.nonzero(near[i])
-        if not len(first):
-            continue
-        (rows,) = np.nonzero(near[:, first[0]])
-        rows = rows[rows > i]
-        (columns,) = np.nonzero(near[i] | equal[i])  # others are as near to the equals of the center
-        y = np.asarray(Y[columns], dtype=np.float64) - x[i]
-        y_norms = _square_norms(y)
-        squares[i, columns] = y_norms
-        near[i] = False
-        if len(rows) * len(columns) <= DIRECT_PAIRS:
-            continue
-        a = x[rows] - x[i]
-        a_norms = _square_norms(a)
-        sums = _square_sums(a, y, a_norms, y_norms)
-        block = np.ix_(rows, columns)
-        mask = near[block]
-        squares[block] = np.where(mask, sums, squares[block])
-        near[block] = mask & (sums <= CANCELLED * (a_norms[:, np.newaxis] + y_norms))
+def _refine(x: FloatArray, Y: FloatArray, squares: FloatArray, near: BoolArray) -> None:
+    """Compute |x - y|^2 again for pairs that are near, in place, from their differences."""
+    for i in np.flatnonzero(near.any(axis=1)):
+        (columns,) = np.nonzero(near[i])
+        for some in _some_rows(len(columns), Y.shape[1]):
+            differences = np.asarray(Y[columns[some]], dtype=np.float64) - x[i]
+            squares[i, columns[some]] = _square_norms(differences)
 
 
 def _codes(Z: FloatArray, known: dict[bytes, int]) -> tuple[IntArray, dict[bytes, int]]:

@@ -1,4 +1,4 @@
-"""d_P and kappa_P of finitely many hidden channels by quasi-Monte Carlo: a fraction of the usual variance.
+"""d_P of finitely many hidden channels by quasi-Monte Carlo: a fraction of the usual variance.
 
 theta_H and theta_0 are integrated out, as in `grnf.metric.marginal`. What is left, a mean over theta_F, is
 estimated from few points by these devices:
@@ -32,11 +32,11 @@ from grnf.engine.gaussian_terms import N_SUMS, add_samples
 from grnf.engine.moments import GraphTypes, partition_groups, type_vectors
 from grnf.errors import invalid
 from grnf.graphs import GraphBatch
-from grnf.metric.exact import MOMENTS, ExactMetric, with_same_channels
-from grnf.metric.marginal import gaussian_product, products_of_pairs
+from grnf.metric.exact import ExactMetric, with_same_channels
+from grnf.metric.marginal import MOMENTS, gaussian_product, products_of_pairs
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["QuasiEstimate", "quasi_distances", "quasi_kernel"]
+__all__ = ["QuasiEstimate", "quasi_distances"]
 
 ENTRIES = 2**16
 """Entries of arrays that are treated at once: few enough for the cache."""
@@ -111,31 +111,6 @@ def quasi_distances(
         Independent replicates.
     seed : int
     """
-    return _estimate(metric, X, Y, True, n_hidden, n_replicates, seed)
-
-
-def quasi_kernel(
-    metric: ExactMetric,
-    X: GraphBatch,
-    Y: GraphBatch | None = None,
-    *,
-    n_hidden: int = 1024,
-    n_replicates: int = 8,
-    seed: int = 0,
-) -> QuasiEstimate:
-    """Estimate kappa_P of all pairs of graphs. Parameters as in `quasi_distances`."""
-    return _estimate(metric, X, Y, False, n_hidden, n_replicates, seed)
-
-
-def _estimate(
-    metric: ExactMetric,
-    X: GraphBatch,
-    Y: GraphBatch | None,
-    distance: bool,
-    n_hidden: int,
-    n_replicates: int,
-    seed: int,
-) -> QuasiEstimate:
     R, n_hidden = checked(n_replicates, "n_replicates", Int(2)), checked(n_hidden, "n_hidden", Int(1))
     if metric.basis != "indicator":
         raise invalid("basis", "be 'indicator' for quasi-Monte Carlo", repr(metric.basis))
@@ -143,15 +118,13 @@ def _estimate(
     if more:
         raise invalid("coefficients", "have one scale for quasi-Monte Carlo", "a mixture of scales")
     X, Y = with_same_channels(X, Y)
-    with_null = not distance  # the null graph is the last
-    n1 = len(X) + with_null
-    n2 = n1 if Y is None else len(Y) + with_null
+    n1, n2 = len(X), len(X if Y is None else Y)
     i, j = np.triu_indices(n1) if Y is None else np.indices((n1, n2)).reshape(2, -1)
     total = np.zeros((R, len(i)))
     for k in metric.orders:
         p = metric.law.orders.probability(k)
         size, F_h = max(2, round(n_hidden * p / R)), metric.law.hidden_channels
-        parts = _parts(metric, X, Y, k, with_null)
+        parts = _parts(metric, X, Y, k)
         generator = np.random.default_rng((seed, k))
         sequences = [_points(part, size * F_h, generator) for part in parts]
         sums, differences = np.zeros((R, len(i), N_SUMS)), np.zeros((R, len(i)))
@@ -164,33 +137,30 @@ def _estimate(
             table, means = np.zeros((n1, N_SUMS, n2)), _means(pools, F_h, scale, n1, Y is None)
             for _ in range(DEALS):
                 U = _dealt(pools, 2 * size, F_h, scale, generator)
-                _add_terms(metric.activation.name, distance, U, Y is None, means, table)
+                _add_terms(metric.activation.name, U, Y is None, means, table)
             sums[r] = table[i, :, j] / (DEALS * len(U))
             if metric.activation.name in NEAR:
                 U = U[:CORRECTED]
                 table = np.zeros((n1, N_SUMS, n2))
-                _add_terms(metric.activation.name, distance, U, Y is None, means, table)
-                exact = _exact_terms(metric.activation.name, distance, U, i, j if Y is None else n1 + j)
+                _add_terms(metric.activation.name, U, Y is None, means, table)
+                exact = _exact_terms(metric.activation.name, U, i, j if Y is None else n1 + j)
                 differences[r] = exact - table[i, 0, j] / len(U)
         total += p * (_controlled(sums) + differences)
     estimates = np.zeros((R, n1, n2))
     estimates[:, i, j] = total
     if Y is None:
         estimates[:, j, i] = total
-    if not distance:
-        null = estimates[:, :-1, -1:], estimates[:, -1:, :-1], estimates[:, -1:, -1:]
-        estimates = estimates[:, :-1, :-1] - null[0] - null[1] + null[2]
     values, errors = estimates.mean(axis=0), estimates.std(axis=0, ddof=1) / math.sqrt(R)
-    return QuasiEstimate(np.maximum(values, 0) if distance else values, errors, R)
+    return QuasiEstimate(np.maximum(values, 0), errors, R)
 
 
-def _parts(metric: ExactMetric, X: GraphBatch, Y: GraphBatch | None, k: int, with_null: bool) -> list[_Axes]:
+def _parts(metric: ExactMetric, X: GraphBatch, Y: GraphBatch | None, k: int) -> list[_Axes]:
     """Return principal axes and types for each partition of k indices. Graphs of Y follow those of X."""
     parts = []
     for multiplicity, form in partition_groups(k, metric.basis):
         graphs: list[GraphTypes] = []
         for batch in (X, Y):
-            graphs += [] if batch is None else metric.types(batch, form.slots, with_null, orbits=False)
+            graphs += [] if batch is None else metric.types(batch, form.slots, orbits=False)
         rows, counts = zip(
             *(type_vectors(g, len(X.channels().node), form, metric.normalize) for g in graphs), strict=True
         )
@@ -257,30 +227,20 @@ def _dealt(
     return scale * np.concatenate([*columns, np.ones_like(columns[0][:, :1])], axis=1)
 
 
-def _add_terms(
-    name: str,
-    distance: bool,
-    U: FloatArray,
-    symmetric: bool,
-    means: Means,
-    out: FloatArray,
-) -> None:
+def _add_terms(name: str, U: FloatArray, symmetric: bool, means: Means, out: FloatArray) -> None:
     """Add the sums of `add_samples`: of the activation, or of the erf that is nearly the same."""
     moments, n1 = MOMENTS[name], len(out)
     rows = np.ascontiguousarray(U[:, :, :n1])
     columns = rows if symmetric else np.ascontiguousarray(U[:, :, n1:])
     node = NEAR.get(name, moments.nodes[0])
-    add_samples(moments.kind, node, moments.factor, distance, rows, columns, symmetric, means, out)
+    add_samples(moments.kind, node, moments.factor, rows, columns, symmetric, means, out)
 
 
-def _exact_terms(name: str, distance: bool, U: FloatArray, i: IntArray, j: IntArray) -> FloatArray:
+def _exact_terms(name: str, U: FloatArray, i: IntArray, j: IntArray) -> FloatArray:
     """Return the mean terms of pairs of graphs over some samples, by the formula of the activation."""
     c, e = np.square(U).sum(axis=1), np.matmul(U.transpose(0, 2, 1), U)[:, i, j]
-    products = products_of_pairs(name, c, e, i, j)
-    if distance:
-        own = gaussian_product(name, c, c, c)
-        products = own[:, i] + own[:, j] - 2 * products
-    return np.asarray(products.mean(axis=0))
+    own, products = gaussian_product(name, c, c, c), products_of_pairs(name, c, e, i, j)
+    return np.asarray((own[:, i] + own[:, j] - 2 * products).mean(axis=0))
 
 
 def _controlled(sums: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ searched by its connected parts: their trees add up, in one tree they would mult
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,7 +45,36 @@ KEPT = 64
 
 LEAF, INNER, OPEN = np.uint64(1), np.uint64(2), np.uint64(3)
 
-Memory: TypeAlias = tuple[Any, ...]
+
+class Search(NamedTuple):
+    """What the search of a graph works with. Most arrays have one row for each level of the tree.
+
+    `labs`, `cell` and `length` are its partition, `cells` the number of its cells, `path` the node that was
+    individualized last, `traces` what happened then, and `targets` where the first largest cell begins.
+    `parents` are the orbits of automorphisms that fix all nodes chosen so far. `values` has of each node the
+    hash, the size of the next level, the trace, and whether to choose among, `sums` those of hashes and of
+    sizes, and the trace that is chosen. `orders` and `hashes` are leaves that are kept, `used` their number,
+    and whether hashes collided. `work` and `orbits` are scratch.
+    """
+
+    graph: GraphArrays
+    scratch: Scratch
+    work: Partition
+    budget: int
+    labs: Any
+    cell: Any
+    length: Any
+    cells: Any
+    path: Any
+    traces: Any
+    targets: Any
+    parents: Any
+    values: Any
+    sums: Any
+    orders: Any
+    hashes: Any
+    used: Any
+    orbits: Places
 
 
 @inner
@@ -131,193 +160,156 @@ def unite(parent: Places, images: Places) -> None:
 
 
 @inlined
-def one_leaf(
-    graph: GraphArrays, parts: Partition, level: int, cells: int, traces: Any, targets: Any, scratch: Scratch
-) -> int:
+def set_work(t: Search, level: int) -> None:
+    """Set the scratch partition to that of a level."""
+    t.work[0][:], t.work[1][:], t.work[2][:] = t.labs[level], t.cell[level], t.length[level]
+
+
+@inlined
+def go_down(t: Search, level: int, node: int) -> None:
+    """Make the partition of the level below by individualizing a node."""
+    below = level + 1
+    t.labs[below], t.cell[below], t.length[below] = t.labs[level], t.cell[level], t.length[level]
+    part = t.labs[below], t.cell[below], t.length[below]
+    t.traces[below], new = individualize(t.graph, part, node, t.scratch)
+    t.cells[below] = t.cells[level] + new
+
+
+@inlined
+def one_leaf(t: Search, level: int) -> int:
     """Go down from the partition of a level to a leaf by first nodes, and return the level of the leaf.
 
     It is -1 if there is no room for so many levels.
     """
-    labs, cell, length = parts
-    while cells < labs.shape[1]:
-        targets[level] = target(length[level])
-        if level + 1 == len(labs):
+    while t.cells[level] < t.labs.shape[1]:
+        t.targets[level] = target(t.length[level])
+        if level + 1 == len(t.labs):
             return -1
-        labs[level + 1], cell[level + 1], length[level + 1] = labs[level], cell[level], length[level]
-        node = labs[level, targets[level]]
+        go_down(t, level, t.labs[level, t.targets[level]])
         level += 1
-        traces[level], new = individualize(graph, (labs[level], cell[level], length[level]), node, scratch)
-        cells += new
     return level
 
 
-@inlined
-def leads_to(
-    graph: GraphArrays,
-    work: Partition,
-    level: int,
-    leaf: int,
-    node: int,
-    traces: Any,
-    targets: Any,
-    scratch: Scratch,
-) -> bool:
-    """Individualize a node, go down by first nodes. Tell whether all looks as on the way to the known leaf.
-
-    `work` holds the partition of the level, and then that of the leaf.
-    """
-    while True:
-        trace, _ = individualize(graph, work, node, scratch)
-        level += 1
-        if trace != traces[level]:
-            return False
-        start = target(work[2])
-        if level == leaf or start < 0:
-            return level == leaf and start < 0
-        if start != targets[level]:
-            return False
-        node = work[0][start]
-
-
 @inner
-def maps_to(
-    graph: GraphArrays,
-    parts: Partition,
-    level: int,
-    leaf: int,
-    node: int,
-    traces: Any,
-    targets: Any,
-    scratch: Scratch,
-    work: Partition,
-) -> bool:
-    """Tell whether the first leaf by way of `node` is the same graph as the known one. `place` is the map."""
-    work[0][:], work[1][:], work[2][:] = parts[0][level], parts[1][level], parts[2][level]
-    if not leads_to(graph, work, level, leaf, node, traces, targets, scratch):
-        return False
-    return is_automorphism(graph, parts[0][leaf], work[0], scratch)
+def maps_to(t: Search, level: int, leaf: int, node: int) -> bool:
+    """Tell whether the first leaf by way of `node` is the same graph as the known one. `place` is the map.
+
+    All must look as on the way to the known leaf.
+    """
+    set_work(t, level)
+    at, start = level, -1
+    while at == level or start >= 0:
+        trace, _ = individualize(t.graph, t.work, node, t.scratch)
+        at += 1
+        start = target(t.work[2])
+        if trace != t.traces[at] or (at == leaf) != (start < 0) or (start >= 0 and start != t.targets[at]):
+            return False
+        if start >= 0:
+            node = t.work[0][start]
+    return is_automorphism(t.graph, t.labs[leaf], t.work[0], t.scratch)
 
 
 @inlined
-def all_leaves_equal(
-    graph: GraphArrays,
-    parts: Partition,
-    level: int,
-    cells: int,
-    traces: Any,
-    targets: Any,
-    parent: Places,
-    work: Partition,
-    budget: int,
-    scratch: Scratch,
-) -> int:
+def all_leaves_equal(t: Search, level: int) -> int:
     """Tell whether all leaves below a partition are the same graph: return their level, or -1.
 
     They are if every cell that is chosen on the way to one leaf is a single orbit of the automorphisms that
     fix the nodes chosen before it. From the leaf upwards, a node of such a cell is in the orbit of the
     first one by automorphisms known so far, as its twin, or because the leaf that it leads to by any way is
     the same graph. Where that leaf is another graph, not all leaves are equal. So the answer does not
-    depend on the ways that were taken, nor on the numbering of the nodes. Orbits are united in `parent`.
+    depend on the ways that were taken, nor on the numbering of the nodes. Orbits are united in `orbits`.
 
     A chain of so many levels that the test is dear (`budget`) counts as unequal: chains have equal length
     if all leaves are equal, so that does not depend on numbering either.
     """
-    labs, _, length = parts
-    key, image = scratch[2], scratch[6]
-    n = labs.shape[1]
-    leaf = one_leaf(graph, parts, level, cells, traces, targets, scratch)
-    if leaf < 0 or (leaf - level) * (leaf - level) * n > budget:
+    key, image = t.scratch[2], t.scratch[6]
+    leaf = one_leaf(t, level)
+    if leaf < 0 or (leaf - level) * (leaf - level) * t.labs.shape[1] > t.budget:
         return -1
     if leaf > level:  # most unequal ones show at the last node of the first cell
-        node = labs[level, targets[level] + length[level, targets[level]] - 1]
-        if not maps_to(graph, parts, level, leaf, node, traces, targets, scratch, work):
+        node = t.labs[level, t.targets[level] + t.length[level, t.targets[level]] - 1]
+        if not maps_to(t, level, leaf, node):
             return -1
     for above in range(leaf - 1, level - 1, -1):
-        start = targets[above]
-        first = labs[above + 1, start]
-        for i in range(start, start + length[above, start]):
-            node = labs[above, i]
-            if root_of(parent, node) == root_of(parent, first):
+        start = t.targets[above]
+        first = t.labs[above + 1, start]
+        for i in range(start, start + t.length[above, start]):
+            node = t.labs[above, i]
+            if root_of(t.orbits, node) == root_of(t.orbits, first):
                 continue
-            if are_twins(graph, first, node, key):
-                unite_pair(parent, first, node)
-            elif maps_to(graph, parts, above, leaf, node, traces, targets, scratch, work):
-                unite(parent, image)
+            if are_twins(t.graph, first, node, key):
+                unite_pair(t.orbits, first, node)
+            elif maps_to(t, above, leaf, node):
+                unite(t.orbits, image)
             else:
                 return -1
     return leaf
 
 
 @inlined
-def note_leaf(graph: GraphArrays, order: Places, memory: Memory, level: int, scratch: Scratch) -> Any:
+def note_leaf(t: Search, order: Places, level: int) -> Any:
     """Keep the leaf of smallest hash (and some others). Find automorphisms to leaves that are the same graph.
 
     An automorphism counts at each level of which it fixes all nodes chosen so far. Returns the hash of the
     leaf.
     """
-    _, path, _, _, parents, _, _, orders, hashes, used, _, _ = memory
-    image = scratch[6]
-    value = leaf_hash(graph, order, image)
+    image = t.scratch[6]
+    value = leaf_hash(t.graph, order, image)
     new = True
-    for i in range(used[0]):
-        if hashes[i] == value and not is_automorphism(graph, orders[i], order, scratch):
-            used[1] = 1  # a collision of 64 bits: the smallest leaf may not be one graph
-        elif hashes[i] == value:
+    for i in range(t.used[0]):
+        if t.hashes[i] == value and not is_automorphism(t.graph, t.orders[i], order, t.scratch):
+            t.used[1] = 1  # a collision of 64 bits: the smallest leaf may not be one graph
+        elif t.hashes[i] == value:
             for at in range(level + 1):
-                if at > 0 and image[path[at]] != path[at]:
+                if at > 0 and image[t.path[at]] != t.path[at]:
                     break
-                unite(parents[at], image)
+                unite(t.parents[at], image)
             new = False
             break
-    if used[0] == 0 or value < hashes[0]:
-        orders[0], hashes[0] = order, value
-        used[0] = max(used[0], 1)
-    if new and used[0] < len(orders):
-        orders[used[0]], hashes[used[0]] = order, value
-        used[0] += 1
+    if t.used[0] == 0 or value < t.hashes[0]:
+        t.orders[0], t.hashes[0] = order, value
+        t.used[0] = max(t.used[0], 1)
+    if new and t.used[0] < len(t.orders):
+        t.orders[t.used[0]], t.hashes[t.used[0]] = order, value
+        t.used[0] += 1
     return value
 
 
 @inlined
-def by_one_leaf(
-    graph: GraphArrays, parts: Partition, level: int, memory: Memory, budget: int, scratch: Scratch
-) -> tuple[Any, bool]:
+def by_one_leaf(t: Search, level: int) -> tuple[Any, bool]:
     """Return the hash of a partition by one leaf if all its leaves are equal, else that of its trace."""
-    cells, _, traces, targets, parents, _, _, _, _, _, orbits, work = memory
-    for v in range(len(orbits)):
-        orbits[v] = v
+    for v in range(len(t.orbits)):
+        t.orbits[v] = v
         if level > 0:
-            parents[level, v] = v
-    leaf = all_leaves_equal(graph, parts, level, cells[level], traces, targets, orbits, work, budget, scratch)
+            t.parents[level, v] = v
+    leaf = all_leaves_equal(t, level)
     for above in range(level + 1):  # what fixes all nodes chosen so far, fixes those chosen further up
-        unite(parents[above], orbits)
+        unite(t.parents[above], t.orbits)
     if leaf < 0:
-        return joined(OPEN, traces[level]), False
+        return joined(OPEN, t.traces[level]), False
     value = LEAF
     for i in range(level, leaf + 1):
-        value = joined(value, traces[i])
-    return joined(value, note_leaf(graph, parts[0][leaf], memory, level, scratch)), True
+        value = joined(value, t.traces[i])
+    return joined(value, note_leaf(t, t.labs[leaf], level)), True
 
 
 @inlined
-def choose_children(
-    graph: GraphArrays, parts: Partition, level: int, again: bool, memory: Memory, scratch: Scratch
-) -> None:
+def choose_children(t: Search, level: int, again: bool) -> None:
     """Look at the traces of all nodes of the target cell, and choose the rarest one, of several the smallest.
 
     These distinguish nodes of other traces. What is below the chosen ones is enough to know the graph.
     In a pass over the same nodes that goes deeper (`again`), the hashes of the last pass stand for the traces
     of the nodes that were chosen then.
     """
-    lab, start = parts[0][level], memory[3][level]
-    stop = start + parts[2][level, start]
-    values, sums, work = memory[5][level], memory[6][level], memory[11]
+    lab, start = t.labs[level], t.targets[level]
+    stop = start + t.length[level, start]
+    values, sums = t.values[level], t.sums[level]
     last = sums[2]
     for i in range(start, stop):
         node = lab[i]
         if not again:
-            work[0][:], work[1][:], work[2][:] = lab, parts[1][level], parts[2][level]
-            values[node, 2], _ = individualize(graph, work, node, scratch)
+            set_work(t, level)
+            values[node, 2], _ = individualize(t.graph, t.work, node, t.scratch)
             values[node, 3] = 1
         elif values[node, 3] == 1:
             values[node, 3] = values[node, 2] == last
@@ -356,76 +348,58 @@ def next_child(lab: Places, start: int, stop: int, at: int, parent: Places, valu
 
 
 @inner
-def go_down(
-    graph: GraphArrays, parts: Partition, level: int, node: int, memory: Memory, scratch: Scratch
-) -> None:
-    """Make the partition of the level below by individualizing a node."""
-    labs, cell, length = parts
-    cells, path, traces = memory[0], memory[1], memory[2]
-    below = level + 1
-    labs[below], cell[below], length[below] = labs[level], cell[level], length[level]
-    traces[below], new = individualize(graph, (labs[below], cell[below], length[below]), node, scratch)
-    cells[below], path[below] = cells[level] + new, node
-
-
-@inner
-def tree(
-    graph: GraphArrays, parts: Partition, base: int, depth: int, memory: Memory, budget: int, scratch: Scratch
-) -> tuple[Any, Any]:
+def tree(t: Search, base: int, depth: int) -> tuple[Any, Any]:
     """Evaluate the tree below the partition of level `base`, `depth` levels of it in full.
 
     Returns its hash, and how many nodes the next level would have: 0 if the tree is finished.
     """
-    labs, _, length = parts
-    _, _, traces, targets, parents, values, sums, _, _, _, _, _ = memory
     at = np.empty(base + depth + 1, np.int64)  # place of the child that is looked at
     level, fresh = base, True
     value, rest = OPEN, np.uint64(0)
     while True:
         if fresh:
-            value, finished = by_one_leaf(graph, parts, level, memory, budget, scratch)
-            rest = np.uint64(0 if finished else length[level, targets[level]])
+            value, finished = by_one_leaf(t, level)
+            rest = np.uint64(0 if finished else t.length[level, t.targets[level]])
             fresh = not finished and level < base + depth
             if fresh:
-                at[level] = targets[level]
-                choose_children(graph, parts, level, level == 0 and depth > 1, memory, scratch)
+                at[level] = t.targets[level]
+                choose_children(t, level, level == 0 and depth > 1)
         if not fresh:
             if level == base:
                 return value, rest
             level -= 1
-            node = labs[level, at[level]]
-            values[level, node, 0], values[level, node, 1] = value, rest
-            sums[level, 0] += mixed(value)
-            sums[level, 1] += rest
+            node = t.labs[level, at[level]]
+            t.values[level, node, 0], t.values[level, node, 1] = value, rest
+            t.sums[level, 0] += mixed(value)
+            t.sums[level, 1] += rest
             at[level] += 1
-        start = targets[level]
-        stop = start + length[level, start]
-        at[level] = next_child(
-            labs[level], start, stop, at[level], parents[level], values[level], sums[level]
-        )
+        start = t.targets[level]
+        stop = start + t.length[level, start]
+        sums = t.sums[level]
+        at[level] = next_child(t.labs[level], start, stop, at[level], t.parents[level], t.values[level], sums)
         fresh = at[level] < stop
         if fresh:
-            go_down(graph, parts, level, labs[level, at[level]], memory, scratch)
+            node = t.labs[level, at[level]]
+            go_down(t, level, node)
             level += 1
+            t.path[level] = node
         else:
-            value, rest = joined(joined(INNER, traces[level]), sums[level, 0]), sums[level, 1]
+            value, rest = joined(joined(INNER, t.traces[level]), sums[0]), sums[1]
 
 
 @inlined
-def node_trees(
-    graph: GraphArrays, parts: Partition, depth: int, memory: Memory, budget: int, scratch: Scratch
-) -> Any:
+def node_trees(t: Search, depth: int) -> Any:
     """Evaluate the tree of each node, the first to be individualized. Return the size of the next level."""
-    parents, values = memory[4], memory[5]
-    rest = np.uint64(0)
-    for v in range(len(graph[3])):
-        root = root_of(parents[0], v)  # the first node of an orbit
+    values, rest = t.values[0], np.uint64(0)
+    for v in range(len(values)):
+        root = root_of(t.parents[0], v)  # the first node of an orbit
         if root == v:
-            go_down(graph, parts, 0, v, memory, scratch)
-            values[0, v, 0], values[0, v, 1] = tree(graph, parts, 1, depth - 1, memory, budget, scratch)
+            go_down(t, 0, v)
+            t.path[1] = v
+            values[v, 0], values[v, 1] = tree(t, 1, depth - 1)
         else:
-            values[0, v, 0], values[0, v, 1] = values[0, root, 0], values[0, root, 1]
-        rest += values[0, v, 1]
+            values[v, 0], values[v, 1] = values[root, 0], values[root, 1]
+        rest += values[v, 1]
     return rest
 
 
@@ -452,15 +426,12 @@ def search(
     the graph is not finished, those of all nodes are followed if `every`.
     """
     n = len(color)
-    graph = (ptr, nbr, label, color)
     codes = np.empty(n, np.uint64)
     if n == 0:
         return codes, mixed(OPEN), np.empty(0, np.int32), True
     rows = min(n + 2, max(MOST_ENTRIES // n, 4))
     limit = min(limit, max(MOST_WORK // (rows * n), 1))
     levels = min(depth, MOST_DEPTH, rows - 3 if rows > 3 else 0) + 2
-    parts = (np.empty((rows, n), np.int32), np.empty((rows, n), np.int32), np.empty((rows, n), np.int32))
-    work = (np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32))
     scratch = (
         np.empty(n + 1, np.int32),  # queue
         np.zeros(n, np.bool_),  # waiting
@@ -471,42 +442,48 @@ def search(
         np.empty(n, np.int32),  # place, image
         np.arange(n),  # places
     )
-    memory = (
+    t = Search(
+        (ptr, nbr, label, color),
+        scratch,
+        (np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)),
+        budget,
+        np.empty((rows, n), np.int32),  # labs
+        np.empty((rows, n), np.int32),  # cell
+        np.empty((rows, n), np.int32),  # length
         np.zeros(rows, np.int64),  # cells
         np.zeros(rows, np.int64),  # path
         np.zeros(rows, np.uint64),  # traces
         np.zeros(rows, np.int64),  # targets
         np.empty((levels, n), np.int32),  # parents
-        np.empty((levels, n, 4), np.uint64),  # values: hash, next level, trace, whether to choose among
-        np.empty((levels, 3), np.uint64),  # sums of hashes and of nodes, the trace that is chosen
+        np.empty((levels, n, 4), np.uint64),  # values
+        np.empty((levels, 3), np.uint64),  # sums
         np.empty((KEPT, n), np.int32),  # orders
         np.zeros(KEPT, np.uint64),  # hashes
-        np.zeros(2, np.int64),  # used, whether hashes of leaves collided
+        np.zeros(2, np.int64),  # used
         np.empty(n, np.int32),  # orbits
-        work,
     )
     for v in range(n):
-        memory[4][0, v] = v
-        memory[7][0, v] = v
-    memory[2][0], memory[0][0] = first_partition(graph, (parts[0][0], parts[1][0], parts[2][0]), scratch)
+        t.parents[0, v] = v
+        t.orders[0, v] = v
+    t.traces[0], t.cells[0] = first_partition(t.graph, (t.labs[0], t.cell[0], t.length[0]), scratch)
     value, rest = OPEN, np.uint64(0)
     for deep in range(levels - 1):
-        value, rest = tree(graph, parts, 0, deep, memory, budget, scratch)
+        value, rest = tree(t, 0, deep)
         if rest == 0 or rest > limit:
             break
     if rest == 0:
-        orbit_codes(value, memory[7][0], memory[4][0], codes)
-        return codes, value, memory[7][0], memory[9][1] == 0
+        orbit_codes(value, t.orders[0], t.parents[0], codes)
+        return codes, value, t.orders[0], t.used[1] == 0
     for v in range(n):
-        codes[v] = joined(value, np.uint64(parts[1][0, v]))
+        codes[v] = joined(value, np.uint64(t.cell[0, v]))
     if every and n <= limit:
         for deep in range(1, levels - 1):
-            rest = node_trees(graph, parts, deep, memory, budget, scratch)
+            rest = node_trees(t, deep)
             for v in range(n):
-                codes[v] = joined(joined(value, np.uint64(parts[1][0, v])), memory[5][0, v, 0])
+                codes[v] = joined(joined(value, np.uint64(t.cell[0, v])), t.values[0, v, 0])
             if rest == 0 or rest > limit:
                 break
-    return codes, value, memory[7][0], rest == 0 and memory[9][1] == 0
+    return codes, value, t.orders[0], rest == 0 and t.used[1] == 0
 
 
 class SearchResult(NamedTuple):
