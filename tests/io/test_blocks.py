@@ -173,10 +173,9 @@ def test_files_of_our_own(tmp_path, suffix):
         assert_same_graph(found, other)
     odd = [*some[:5], RawGraph(2, np.array([[0, 1]]), {"other": np.array([1.0, 2.0])}, y="text"), *some[5:9]]
     write_graphs(path, odd)
-    (block,) = read_blocks(path)
-    assert isinstance(block, list)
-    for found, other in zip(block, read_graphs(path), strict=True):
-        assert_same_graph(found, other)
+    found = [graph for block in read_blocks(path) for graph in block]
+    for one, other in zip(found, read_graphs(path), strict=True):
+        assert_same_graph(one, other)
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -285,6 +285,8 @@ def _valid_molecule() -> Iterator[None]:
     """Raise a `GraphError` with the reason of RDKit."""
     try:
         yield
+    except GraphError:
+        raise
     except (RuntimeError, ValueError, TypeError, OverflowError) as error:
         reason = " ".join(f"{error}".split())
         raise GraphError(f"not a valid molecule: {reason or type(error).__name__}") from None

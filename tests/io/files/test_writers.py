@@ -197,7 +197,10 @@ SINGLE = {"type": texts("SINGLE")}
         (RawGraph(2, EDGE, {}, SINGLE), "node column 'symbol'"),
         (RawGraph(2, EDGE, {"symbol": texts("C", "O")}), "edge column 'type'"),
         (RawGraph(2, EDGE, {"symbol": texts("C", "Qq")}, SINGLE), "node 1 has the symbol 'Qq'"),
-        (RawGraph(2, EDGE, {"symbol": texts("C", None)}, SINGLE), "symbol of node 1 is None"),
+        (
+            RawGraph(2, EDGE, {"symbol": texts("C", None)}, SINGLE),
+            "not a molecule: node 1 has the symbol None",
+        ),
         (RawGraph(2, EDGE, {"symbol": texts("C", "O")}, {"type": texts("strong")}), "edge 0 has the type"),
         (RawGraph(2, EDGE, {"symbol": texts("F", "F")}, {"type": texts("TRIPLE")}), "not a valid molecule"),
         (RawGraph(2, EDGE[:, [0, 0]], {"symbol": texts("C", "C")}, SINGLE), "not a valid molecule"),
