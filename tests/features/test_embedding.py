@@ -248,7 +248,7 @@ def test_bounded_order_inequality():
             True,
             "Theorem 1",
         ),
-        ({"orders": ShiftedPoisson(0.5)}, True, "a difference of its shifts"),
+        ({"orders": ShiftedPoisson(0.5)}, True, "a difference of shifts of relu is squashing"),
         (
             {"orders": ShiftedPoisson(0.5), "hidden_activation": "identity"},
             False,

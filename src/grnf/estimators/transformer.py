@@ -641,7 +641,7 @@ class GRNF(FeatureTransformer):
     hidden_channels : int, default=4
         F_h.
     hidden_activation : "relu", "ramp", "sigmoid", "tanh", "erf" or "identity", default="relu"
-        rho_e. Theorem 1 asks for a squashing one: ramp, sigmoid, tanh, erf.
+        rho_e. Theorem 1 holds for all of them but identity.
     activation : same choice, default="tanh"
         rho_i. Bounded ones give error bounds.
     basis : "indicator" or "overlapping", default="indicator"

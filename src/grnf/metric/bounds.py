@@ -237,7 +237,8 @@ def theorem_1(of: FeatureMap, edge_width: int) -> tuple[bool, str]:
             )
     if edge_width and not of.adjacency_channel:
         return False, "without the adjacency channel, an edge whose attributes are 0 does not count"
+    squashing = rho.name if rho.squashing else "a difference of shifts of relu"
     return True, (
-        f"the distribution has full support, {rho.name} is squashing, or a difference of its shifts is, "
-        f"and {of.activation.name} is continuous and not constant: d_P is a metric (Theorem 1)"
+        f"the distribution has full support, {squashing} is squashing, and {of.activation.name} is "
+        "continuous and not constant: d_P is a metric (Theorem 1)"
     )
