@@ -63,7 +63,6 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     Examples
     --------
-    >>> from dataclasses import dataclass
     >>> from grnf.cli.options import Messages
     >>> @command
     ... def count(source: str, *, k: int = 3, job: Messages) -> None:

@@ -9,7 +9,7 @@
         sketch.npy      (n_blocks, d, 256)
         low.npy, high.npy                (d, n_blocks) boxes around the blocks
         center.npy, axes.npy             parameters of the sketches
-        ids_text.npy, ids_ends.npy         names, and where each ends
+        ids_text.npy, ids_ends.npy         names, and the end of each
         ids_hashes.npy, ids_positions.npy  sorted hashes of the names, and the rows that have them
         graphs.jsonl, graphs_ends.npy    the graphs, one per line, if they are kept
         columns_text.npy, columns_ends.npy    a JSON object with the columns of each graph, if they have any
@@ -105,7 +105,7 @@ Neighbors = tuple[IntArray, FloatArray]
 
 
 def _joined(name: str, texts: Iterable[bytes]) -> dict[str, npt.NDArray[Any]]:
-    """Return texts as arrays that can be mapped from disk: all of them, and where each ends."""
+    """Return texts as arrays that can be mapped from disk: all of them, and the end of each."""
     texts = list(texts)
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     return {f"{name}_text": np.frombuffer(b"".join(texts), dtype=np.uint8), f"{name}_ends": ends}
