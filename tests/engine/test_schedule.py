@@ -119,7 +119,7 @@ def counted_terms(batch, B, linear):
             terms = np.where(types > 0, np.minimum(terms, types), terms)
             total += terms.sum()
             continue
-        classes = np.diff(grouped(s, engine._bits).node_ptr).astype(float)
+        classes = np.diff(grouped(s).node_ptr).astype(float)
         terms = classes**B
         if linear and B == 2:
             crossing = costs.SORTED_FROM**2 / (costs.SORTED_FROM * np.log2(costs.SORTED_FROM))

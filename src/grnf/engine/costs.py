@@ -165,7 +165,7 @@ def count_distinct(batch: GraphBatch, B: int) -> Distinct:
         if not len(members):
             continue
         s = statistics(batch, members, directed, True, np.float32)
-        few = grouped(s, np.empty(1, np.uint32))
+        few = grouped(s)
         alike = np.append(0, np.cumsum(few.pair_nodes[:, 0] == few.pair_nodes[:, 1]))  # met once both ways
         found.classes[members] = np.diff(few.node_ptr)
         found.pairs[members] = 2 * np.diff(few.pair_ptr) - np.diff(alike[few.pair_ptr])

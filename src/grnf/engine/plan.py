@@ -119,7 +119,7 @@ class Engine(NamedTuple):
     def prepare(self, batch: GraphBatch, piece: Piece) -> Prepared:
         """Compute the statistics of a piece."""
         s = folded(self.statistics(batch, piece))
-        few = grouped(s, self._bits) if self.group and self.activation.code is not None else s
+        few = grouped(s) if self.group and self.activation.code is not None else s
         return Prepared(s, few, self.linear & (np.diff(few.node_ptr) >= costs.SORTED_FROM))
 
     def piece_sums(
@@ -205,11 +205,6 @@ class Engine(NamedTuple):
     def _rho(self) -> ActivationCode:
         return (0,) * (self.activation.code or 0)
 
-    @property
-    def _bits(self) -> Any:
-        """Array of length 1 if the kernels group equal nodes, else of length 0."""
-        return np.empty(1 if self.group else 0, np.uint32 if self.dtype == np.float32 else np.uint64)
-
     def statistics(self, batch: GraphBatch, piece: Piece) -> Statistics:
         """Return the statistics of the graphs of a piece."""
         return statistics(batch, piece.members, piece.directed, self.adjacency_channel, self.dtype)
@@ -286,7 +281,7 @@ class Engine(NamedTuple):
         """
         rows = group_twins(s, near) if twins else s
         adjacent = neighbors(rows) if twins else near
-        class_of = class_numbers(rows, self._bits)
+        class_of = class_numbers(rows)
         graph_of = np.repeat(np.arange(len(s.sizes)), np.diff(rows.node_ptr))
         ptr = np.zeros_like(rows.node_ptr)
         np.maximum.at(ptr[1:], graph_of, class_of + 1)

@@ -400,7 +400,12 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 Bits = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 
 
-def grouped(s: Statistics, bits: Bits) -> Statistics:
+def _bits(rows: FloatArray) -> Bits:
+    """Return numbers as integers with the same bits."""
+    return rows.view(np.uint32) if rows.dtype == np.float32 else rows.view(np.uint64)
+
+
+def grouped(s: Statistics) -> Statistics:
     """Return the same graphs with one row per class of nodes and of pairs, and their multiplicities."""
     half, dtype = s.pairs.shape[1] // 2 if s.directed else 0, s.nodes.dtype
     factors = np.arange(1, 2 * max(s.nodes.shape[1], s.pairs.shape[1]), 2, dtype=np.uint64) * FACTOR
@@ -409,7 +414,7 @@ def grouped(s: Statistics, bits: Bits) -> Statistics:
     pair_rows, pair_weight = np.empty(len(s.pairs), np.int64), np.zeros(len(s.pairs), dtype)
     pair_nodes = np.empty((len(s.pairs), 2), np.int64)
     _group_nodes(
-        s.node_ptr, s.nodes.view(bits.dtype), s.pair_ptr, s.pair_nodes, s.pairs.view(bits.dtype),
+        s.node_ptr, _bits(s.nodes), s.pair_ptr, s.pair_nodes, _bits(s.pairs),
         half, factors, node_ptr, node_rows, node_weight, pair_ptr, pair_rows, pair_weight, pair_nodes,
     )  # fmt: skip
     n_nodes, n_pairs = node_ptr[-1], pair_ptr[-1]
@@ -477,11 +482,11 @@ def _group_nodes(
         out_pair_ptr[g + 1] = n_pairs
 
 
-def class_numbers(s: Statistics, bits: Bits) -> IntArray:
+def class_numbers(s: Statistics) -> IntArray:
     """Return the class of every row of `nodes`, numbered in each graph in the order in which they come."""
     result = np.zeros(len(s.nodes), np.int64)
     factors = np.arange(1, 2 * s.nodes.shape[1], 2, dtype=np.uint64) * FACTOR
-    _number_all(s.node_ptr, s.nodes.view(bits.dtype), factors, result)
+    _number_all(s.node_ptr, _bits(s.nodes), factors, result)
     return result
 
 
