@@ -113,38 +113,29 @@ def test_bad_arrays(graph, message):
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"),
+    ("values", "dtype", "expected"),
     [
-        ([1, 2.5, np.float32(3), np.True_], [1, 2.5, 3, 1]),
-        ([None, 1, float("nan")], [np.nan, 1, np.nan]),
-        ([(1, 2), [3, 4], np.array([5, 6])], [[1, 2], [3, 4], [5, 6]]),
-        ([None, [3, 4]], [[np.nan, np.nan], [3, 4]]),
-        ([np.array(7), np.array([8])[0]], [7, 8]),
+        ([1, 2.5, np.float32(3), np.True_], float, [1, 2.5, 3, 1]),
+        ([None, 1, float("nan")], float, [np.nan, 1, np.nan]),
+        ([(1, 2), [3, 4], np.array([5, 6])], float, [[1, 2], [3, 4], [5, 6]]),
+        ([None, [3, 4]], float, [[np.nan, np.nan], [3, 4]]),
+        ([np.array(7), np.array([8])[0]], float, [7, 8]),
+        (["a", None, "b"], object, ["a", None, "b"]),
+        (["a", 1], object, ["a", 1]),
+        ([("a", 1), ("b", 2)], object, [("a", 1), ("b", 2)]),
+        ([None, None], object, [None, None]),
+        ([], object, []),
+        (["a", float("nan")], object, ["a", None]),
+        ([1j, 2], object, [1j, 2]),
     ],
 )
-def test_numbers_and_vectors(values, expected):
+def test_numbers_vectors_and_categories(values, dtype, expected):
     column = as_column(values)
-    assert column.dtype == np.float64
-    np.testing.assert_array_equal(column, expected)
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        (["a", None, "b"], ["a", None, "b"]),
-        (["a", 1], ["a", 1]),
-        ([("a", 1), ("b", 2)], [("a", 1), ("b", 2)]),
-        ([None, None], [None, None]),
-        ([], []),
-        (["a", float("nan")], ["a", None]),
-        ([1j, 2], [1j, 2]),
-    ],
-)
-def test_everything_else_is_categories(values, expected):
-    column = as_column(values)
-    assert column.dtype == object
-    assert column.shape == (len(expected),)
-    assert column.tolist() == expected
+    assert (column.dtype, len(column)) == (dtype, len(expected))
+    if dtype is object:
+        assert column.tolist() == expected
+    else:
+        np.testing.assert_array_equal(column, expected)
 
 
 def test_the_missing_values_of_pandas_are_missing():
