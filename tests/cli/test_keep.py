@@ -196,7 +196,11 @@ def test_names_that_the_output_has_already(call, tmp_path, name):
     (tmp_path / "t.csv").write_text(f"Drug,{name}\nCCO,1\nCCN,2\n")
     options = ["--smiles-column", "Drug", "--keep", name]
     result = call("embed", tmp_path / "t.csv", "-o", tmp_path / "z.csv", *options, code=2)
-    reason = "SMILES are always kept" if name == "smiles" else f"a column cannot be called {name!r}"
+    reason = (
+        "SMILES are always kept"
+        if name == "smiles"
+        else f"differ from those of the columns of vectors, got {name!r}"
+    )
     assert reason in said(result)
     assert not (tmp_path / "z.csv").exists()
 

@@ -195,7 +195,7 @@ def test_only_rare_classes_or_one_that_training_lacks(classified, tmp_path, labe
     predicted = csv.DictReader((tmp_path / "out" / "predictions.csv").read_text().splitlines())
     assert {row["predicted"] for row in predicted} <= set(map(str, labels))
     result, _ = classified(path, "--folds", 25, code=2)
-    assert "too few for 25 folds" in result.stderr
+    assert "must be at most the number of graphs" in result.stderr
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from grnf._utils.files import atomic_write
+from grnf.errors import invalid
 
 __all__ = ["html_table", "safe_text", "write_table", "write_text_table"]
 
@@ -80,7 +81,7 @@ def write_table(
     """
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
-        raise ValueError(f"{path}: the name of a table must end in {', '.join(SUFFIXES)}")
+        raise invalid(f"the name of the table {path}", f"end in {', '.join(SUFFIXES)}")
     if suffix == ".parquet":
         try:
             import pyarrow as pa

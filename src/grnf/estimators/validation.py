@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from grnf.collection import fit_encode
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.estimators.classifier import GraphFeatures, GRNFClassifier, GRNFRegressor, fitted_estimator
 from grnf.estimators.histograms import structure_free
 from grnf.estimators.uncertainty import decision_values
@@ -149,7 +149,7 @@ def check_folds(target: Target, folds: int, note: Note = lambda _: None) -> None
     """Refuse a target that cannot be cross-validated. Note which classes are rare."""
     n = len(target.y)
     if n < (folds if target.classes else 2 * folds):
-        raise ValueError(f"{n} graphs are too few for {folds} folds")
+        raise invalid("folds", f"be at most the number of graphs, {n}", str(folds))
     if not target.classes:
         return
     values, counts = np.unique(target.y, return_counts=True)

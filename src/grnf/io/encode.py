@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from grnf._utils.rules import OneOf, checked
-from grnf.errors import GraphError, GrnfWarning
+from grnf.errors import GraphError, GrnfWarning, invalid
 from grnf.graphs import ChannelKeys, Codes, Graph, GraphBatch, category_key, number_keys
 from grnf.graphs.channels import Item
 from grnf.io.raw import RawBatch, RawColumn, RawGraph, without_failures
@@ -235,9 +235,11 @@ class AttributeEncoder:
         for item, schema in self._schemas().items():
             for name, column in schema.columns.items():
                 if column.is_open:
-                    raise ValueError(
-                        f"{why}, so it needs a fixed set of channels, but the {item} column {name!r} may "
-                        "have any category: close the vocabulary with handle_unknown='ignore' or 'error'"
+                    raise invalid(
+                        f"the {item} column {name!r}",
+                        f"have a closed vocabulary, since {why}",
+                        "handle_unknown='open'",
+                        "Fit with handle_unknown='ignore' or 'error'",
                     )
 
     def check_keys(self, batch: GraphBatch) -> None:
@@ -284,10 +286,11 @@ class AttributeEncoder:
         """Open a closed vocabulary. An open one cannot be closed, since its categories are not known."""
         for name, column in schema.columns.items():
             if column.is_open:
-                raise ValueError(
-                    f"handle_unknown={self.handle_unknown!r} needs the categories of column {name!r}, which "
-                    "handle_unknown='open' did not learn: fit again with "
-                    f"handle_unknown={self.handle_unknown!r}"
+                raise invalid(
+                    "handle_unknown",
+                    f"be 'open', since fit did not learn the categories of column {name!r}",
+                    repr(self.handle_unknown),
+                    f"Fit again with handle_unknown={self.handle_unknown!r}",
                 )
         items = schema.columns.items()
         return Schema({name: column if column.is_numeric else SchemaColumn() for name, column in items})
@@ -517,9 +520,8 @@ def _to_json(value: Hashable, column: str) -> Any:
         return [_to_json(entry, column) for entry in value]
     if isinstance(value, (str, int, float)):
         return value
-    raise TypeError(
-        f"column {column!r} has categories of type {type(value).__name__}, which cannot be saved. Use text"
-    )
+    requirement = "be texts, numbers, truth values or tuples of them to be saved"
+    raise invalid(f"categories of column {column!r}", requirement, type(value).__name__, "Use text")
 
 
 def _from_json(value: Any) -> Hashable:

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from torch import Tensor, nn
 
 try:
@@ -251,7 +252,7 @@ class LiftTransform(BaseTransform):  # type: ignore[misc]
         torch.Size([3, 1])
         """
         if not hasattr(self, "lifts_"):
-            raise ValueError("LiftTransform is not fitted. Call fit with the training graphs first")
+            raise NotFittedError("this LiftTransform is not fitted. Call fit with the training graphs first")
         graphs: Any = [self._encoded(data)]
         for lift in self.lifts_:
             graphs = lift.transform(graphs)

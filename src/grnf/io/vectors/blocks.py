@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf._utils.result_tables import safe_text
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.io.raw import Cell
 from grnf.typing import FloatArray
 
@@ -41,14 +41,14 @@ class VectorBlock:
 
     def __post_init__(self) -> None:
         if self.Z.ndim != 2 or not len(self.ids) == len(self.y) == len(self.Z):
-            raise ValueError(
-                f"a block needs one id, one y and one row each, got {len(self.ids)} ids, {len(self.y)} y "
-                f"and Z of shape {self.Z.shape}"
-            )
+            found = f"{len(self.ids)} ids, {len(self.y)} y and Z of shape {self.Z.shape}"
+            raise invalid("a block", "have one id, one y and one row of Z per graph", found)
         for name, values in self.columns.items():
             check_column_name(name)
             if len(values) != len(self.Z):
-                raise ValueError(f"column {name!r} has {len(values)} entries for {len(self.Z)} rows")
+                raise invalid(
+                    f"column {name!r}", f"have {len(self.Z)} entries, one per row", str(len(values))
+                )
 
     def column(self, name: str) -> Sequence[Any]:
         """Return the ids, the labels or a column, or None for each row if the block does not have it."""
@@ -66,9 +66,7 @@ def safe_block(block: VectorBlock) -> VectorBlock:
 def check_column_name(name: str) -> None:
     """Refuse the name of a column that vectors are always written with."""
     if OUR_NAMES.fullmatch(name):
-        raise ValueError(
-            f"a column cannot be called {name!r}: vectors are written with a column of that name"
-        )
+        raise invalid("the name of a column", "differ from those of the columns of vectors", repr(name))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,10 +138,8 @@ class Layout:
         """Return the layout of the rows of both."""
         if (self.n_components, self.dtype) != (other.n_components, other.dtype):
             lengths = sorted({self.n_components, other.n_components})
-            raise ValueError(
-                "blocks of the same embedding must have vectors of equal length and type, got lengths "
-                f"{lengths}, types {sorted({self.dtype, other.dtype})}"
-            )
+            found = f"lengths {lengths}, types {sorted({self.dtype, other.dtype})}"
+            raise invalid("blocks of the same embedding", "have vectors of equal length and type", found)
         kinds = {}
         for name in {**self.kinds, **other.kinds}:
             kind = self.kinds.get(name, Kind(missing=bool(self.n_rows)))

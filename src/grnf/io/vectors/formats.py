@@ -22,6 +22,7 @@ from typing import IO, Any
 import numpy as np
 
 from grnf._utils.files import npy_header
+from grnf.errors import invalid
 from grnf.io.vectors.blocks import Kind, Layout, VectorBlock, Vectors, array_of, as_text, table_of_vectors
 from grnf.typing import FloatArray
 
@@ -65,7 +66,7 @@ def vector_format(path: str | os.PathLike[str]) -> str:
     name = Path(path).suffix.lower().removeprefix(".")
     if name not in FORMATS:
         known = ", ".join(f".{known}" for known in FORMATS)
-        raise ValueError(f"{path}: the name of a vector file must end in one of {known}")
+        raise invalid(f"the name of the vector file {path}", f"end in one of {known}")
     return name
 
 
@@ -84,7 +85,7 @@ def write_csv(
             table.writerow(["graph_id", "y", *columns, *(f"grnf{m}" for m in range(block.Z.shape[1]))])
             header = False
         if not set(block.columns) <= set(columns):
-            raise ValueError(f"a block has the columns {list(block.columns)}, the first has {columns}")
+            raise invalid("blocks", f"all have the columns {columns}", str(list(block.columns)))
         digits = "%.9g" if block.Z.dtype == np.float32 else "%.17g"
         before = [block.column(name) for name in ("y", *columns)]
         for graph_id, row, *values in zip(block.ids, block.Z, *before, strict=True):

@@ -38,7 +38,7 @@ from grnf._utils.files import (
     write_json,
 )
 from grnf._utils.locks import LOCK, FolderInUseError, FolderLock
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.io.raw import Cell
 from grnf.io.vectors.blocks import Layout, VectorBlock, plain
 from grnf.io.vectors.formats import FORMATS, parquet_vectors, vector_format
@@ -307,9 +307,9 @@ class ShardWriter:
         """Copy a shard from a file of its own to its place between others."""
         after = self.records.get(number + 1)
         if after is not None and after["at"] != start + size:
-            raise ValueError(
-                f"shard {number} is of another size than before: the input or the library has changed. Start "
-                "over with --force"
+            raise GraphError(
+                f"shard {number} has another size than before, so the input or the library has changed",
+                cure="Start over with --force",
             )
         with file.open("rb") as source, self.file.open("r+b") as target:
             source.seek(start)
@@ -323,7 +323,7 @@ class ShardWriter:
             known = Layout.from_config(self.records[min(self.records)]["layout"]).kinds
             if not block.columns.keys() <= known.keys():
                 names = [name for name in known if name not in ("graph_id", "y")]
-                raise ValueError(f"a block has the columns {list(block.columns)}, the first has {names}")
+                raise invalid("blocks", f"all have the columns {names}", str(list(block.columns)))
 
     def note(self, record: Mapping[str, Any]) -> None:
         """Write down that a shard is finished."""
@@ -367,7 +367,7 @@ class ShardWriter:
     def _complete(self, settings: Mapping[str, Any] | None) -> None:
         records = [record for _, record in sorted(self.records.items())]
         if not records:
-            raise ValueError("there is no block of vectors")
+            raise invalid("blocks", "have at least one block of vectors", "none")
         layouts = [Layout.from_config(record["layout"]) for record in records]
         layout, file = layouts[-1], self.file
         ends = [record["at"] + record["bytes"] for record in records]
@@ -417,7 +417,7 @@ class ShardWriter:
         files = [file for file in self.work.iterdir() if file.name != LOCK]
         for file in files:
             if not OURS.fullmatch(file.name):
-                raise ValueError(
+                raise GraphError(
                     f"{self.work} is in the way: it holds {file.name}, which is not part of a run"
                 )
         for file in sorted(files, key=lambda file: file.name != PLAN):  # without the plan the rest is void
