@@ -105,10 +105,11 @@ def frozen_features(
 class _Work:
     """One call: its graphs and its coefficients, as the engine takes them.
 
+    With `once`, edges that are given by two arcs are kept as one. Derivatives for each arc need both.
     With `keep`, the statistics of the sums serve for their derivatives.
     """
 
-    def __init__(self, arguments: Sequence[Any], *, keep: bool = False) -> None:
+    def __init__(self, arguments: Sequence[Any], *, once: bool = True, keep: bool = False) -> None:
         x, arcs, values, batch, order_of, thetas, n_graphs, *more = arguments
         settings = Settings(*more)
         self.settings, self.thetas, self.node_width = settings, thetas, x.shape[1]
@@ -116,7 +117,7 @@ class _Work:
         dtype = np.float64 if x.dtype == torch.float64 else np.float32
         self.engine = Engine(ACTIVATIONS[settings.activation], *how, dtype)
         inputs = Inputs(x, arcs, values, batch, n_graphs)
-        self.graphs, self.node_order, self.edge_order = as_batch(inputs)
+        self.graphs, self.node_order, self.edge_order = as_batch(inputs, once)
         self.schedule = Schedule(n_jobs=torch.get_num_threads())
         self.pieces = self.schedule.pieces(self.graphs)
         self.prepared: list[Prepared | None] = [None] * len(self.pieces)
@@ -257,8 +258,8 @@ def _forward(*arguments: Any) -> Tensor:
 def _backward(*arguments: Any) -> list[Tensor]:
     *given, token, d, of_x, of_values, of_theta = arguments
     work = _held.pop(token, None)
-    if work is None:
-        work = _Work(given)
+    if work is None or of_values:
+        work = _Work(given, once=not of_values)
     d_x, d_values, d_thetas = work.gradients(d.double().cpu().numpy(), of_x, of_values, of_theta)
     result, like = (d_x, d_values, *d_thetas), (given[0], given[2], *given[5])
     return [torch.from_numpy(one).to(other) for one, other in zip(result, like, strict=True)]

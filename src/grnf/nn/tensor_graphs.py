@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grnf.engine.arcs import without_reverses
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch
 from grnf.typing import IntArray
@@ -155,14 +156,17 @@ def check_graphs(inputs: Inputs) -> None:
         )
 
 
-def as_batch(inputs: Inputs) -> tuple[GraphBatch, IntArray | None, IntArray | None]:
-    """Return the graphs, and the order of their nodes and arcs, None if it did not change."""
+def as_batch(inputs: Inputs, once: bool) -> tuple[GraphBatch, IntArray | None, IntArray | None]:
+    """Return the graphs, and the order of their nodes and arcs, None if it did not change.
+
+    With `once`, edges that are given by two arcs are kept as one.
+    """
     check_graphs(inputs)
     x, arcs, values, batch, n_graphs = inputs
     # one layout: kernels are compiled again for another
     number, ends = (np.ascontiguousarray(one.cpu().numpy()) for one in (batch, arcs))
     node_attr, edge_attr = (np.ascontiguousarray(one.double().cpu().numpy()) for one in (x, values))
-    node_order = edge_order = None
+    node_order, edge_order, n_arcs = None, None, ends.shape[1]
     if (number[1:] < number[:-1]).any():
         node_order = np.argsort(number, kind="stable")
         ends, number, node_attr = np.argsort(node_order)[ends], number[node_order], node_attr[node_order]
@@ -172,6 +176,14 @@ def as_batch(inputs: Inputs) -> tuple[GraphBatch, IntArray | None, IntArray | No
         ends, graph, edge_attr = ends[:, edge_order], graph[edge_order], edge_attr[edge_order]
     numbers = np.arange(n_graphs + 1)
     node_ptr, arc_ptr = np.searchsorted(number, numbers), np.searchsorted(graph, numbers)
-    edges = np.ascontiguousarray(ends.T - node_ptr[graph][:, np.newaxis])
-    directed = np.ones(n_graphs, np.bool_)
-    return GraphBatch(node_ptr, arc_ptr, edges, node_attr, edge_attr, directed), node_order, edge_order
+    if once:
+        edge_ptr, directed = np.zeros(n_graphs + 1, np.int64), np.ones(n_graphs, np.bool_)
+        edges, kept = np.empty((n_arcs, 2), np.int64), np.empty(n_arcs, np.int64)
+        without_reverses(node_ptr, arc_ptr, ends[0], ends[1], edge_attr, edge_ptr, edges, kept, directed)
+        kept, edges = kept[: edge_ptr[-1]], edges[: edge_ptr[-1]]
+        edge_attr = edge_attr[kept]
+        edge_order = kept if edge_order is None else edge_order[kept]
+    else:
+        edge_ptr, directed = arc_ptr, np.ones(n_graphs, np.bool_)
+        edges = np.ascontiguousarray(ends.T - node_ptr[graph][:, np.newaxis])
+    return GraphBatch(node_ptr, edge_ptr, edges, node_attr, edge_attr, directed), node_order, edge_order
