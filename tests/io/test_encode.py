@@ -199,7 +199,7 @@ def test_categories_that_json_cannot_hold():
     assert json.dumps(AttributeEncoder().fit([numpy_scalars]).to_config())
     odd = AttributeEncoder().fit([raw({"a": categories(frozenset([1]), frozenset(), frozenset([2]))})])
     assert odd.node_width == 3
-    with pytest.raises(ValueError, match="column 'a' must be texts.* to be saved, got frozenset"):
+    with pytest.raises(ValueError, match=r"column 'a' must be texts.* to be saved, got frozenset"):
         odd.to_config()
 
 

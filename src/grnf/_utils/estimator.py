@@ -40,10 +40,9 @@ class GraphEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def transform(self, X: Any) -> Any:
-        """Return the vectors of graphs, seen before or not, or lifted graphs.
+        """Return the vectors of graphs, seen before or not.
 
-        Nothing is changed, so threads may share the object. Transformers and models have `embed` too, which
-        returns a report with the vectors. A lift adds its channels after those that the graphs have.
+        Nothing is changed, so threads may share the object. `embed` returns a report with the vectors.
 
         Parameters
         ----------
@@ -51,12 +50,12 @@ class GraphEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        array, shape (n_graphs, n_columns), or GraphBatch
+        array, shape (n_graphs, n_columns)
         """
         raise NotImplementedError
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
-        """Fit, then transform the same graphs. `errors_` has the bad ones of a transformer.
+        """Fit, then embed the same graphs. `errors_` has the bad ones.
 
         Parameters
         ----------
@@ -66,14 +65,14 @@ class GraphEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        array, shape (n_graphs, n_columns), or GraphBatch
+        array, shape (n_graphs, n_columns)
         """
         return self.fit(X, y, **fit_params).transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
         """Return names for the columns of `transform`: the name of the class or the view, and a number.
 
-        Those of a lift are the numeric channels of the result: node0, node1, .., edge0, ..
+        Those of a lift are the numeric channels of its graphs: node0, node1, .., edge0, ..
 
         Parameters
         ----------

@@ -66,15 +66,47 @@ class Lift(GraphEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg
 
     encoder_: AttributeEncoder
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002, D102
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn the attributes of nodes and edges, and what else the lift needs.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `GRNF.fit`
+        y : ignored
+
+        Returns
+        -------
+        self : Lift
+        """
         self._fit_encode(X)
         return self
 
-    def transform(self, X: Any) -> GraphBatch:  # noqa: D102
+    def transform(self, X: Any) -> GraphBatch:
+        """Return the graphs with the channels of this lift after their own.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        GraphBatch
+        """
         check_is_fitted(self)
         return self._lifted(encode(X, self.encoder_).batch)
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> GraphBatch:  # noqa: ARG002, D102
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> GraphBatch:  # noqa: ARG002
+        """Fit, then lift the same graphs.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        y, **fit_params : ignored
+
+        Returns
+        -------
+        GraphBatch
+        """
         return self._lifted(self._fit_encode(X))
 
     def _column_counts(self) -> dict[str, int]:

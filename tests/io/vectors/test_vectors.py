@@ -94,7 +94,7 @@ def test_blocks_must_fit_together(tmp_path):
         write_vectors(
             tmp_path / "z.npy", [VectorBlock([], [], np.zeros((0, 2))), VectorBlock([], [], np.zeros((0, 3)))]
         )
-    with pytest.raises(ValueError, match="one id, one y and one row each"):
+    with pytest.raises(ValueError, match="one id, one y and one row of Z per graph"):
         VectorBlock(["a"], [], np.zeros((1, 2)))
     with pytest.raises(ValueError, match="no block of vectors"):
         write_vectors(tmp_path / "z.npy", [])
@@ -251,14 +251,14 @@ def test_blocks_without_a_column_have_nothing_in_it(tmp_path):
     with np.load(tmp_path / "z.npz") as arrays:
         np.testing.assert_array_equal(arrays["k"], [np.nan, 1])
     assert write_csv(io.StringIO(), [with_it, without]) == 2
-    with pytest.raises(ValueError, match=r"has the columns \['k'\], the first has \[\]"):
+    with pytest.raises(ValueError, match=r"must all have the columns \[\], got \['k'\]"):
         write_csv(io.StringIO(), [without, with_it])
 
 
 def test_columns_must_fit_their_block():
     with pytest.raises(ValueError, match="column 'k' must have 1 entries, one per row, got 2"):
         VectorBlock(["a"], [None], np.zeros((1, 2)), {"k": [1, 2]})
-    with pytest.raises(ValueError, match="the name of a column must differ .*, got 'grnf7'"):
+    with pytest.raises(ValueError, match=r"the name of a column must differ .*, got 'grnf7'"):
         VectorBlock(["a"], [None], np.zeros((1, 2)), {"grnf7": [1]})
 
 
@@ -288,7 +288,7 @@ def test_shards_must_fit_those_around(tmp_path):
     with ShardWriter(tmp_path / "z.csv", single=True) as writer:
         writer.begin({}, dict)
         writer.write(0, first, [])
-        with pytest.raises(ValueError, match=r"has the columns \['k'\], the first has \[\]"):
+        with pytest.raises(ValueError, match=r"must all have the columns \[\], got \['k'\]"):
             writer.write(1, VectorBlock(["d"], [None], Z[:1], {"k": [1]}), [])
 
 
