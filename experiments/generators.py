@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from dataclasses import asdict
 from importlib.util import find_spec
 
 import numpy as np
@@ -189,7 +190,7 @@ def tightness(study):
             start = time.process_time()
             batch = GraphBatch.from_graphs([*generated, *reference])
             result = bounds(batch, np.arange(n), n + np.arange(n), 0)
-            record = {"case": name, "n": n, "truth": truth, **result.to_dict()}
+            record = {"case": name, "n": n, "truth": truth, **asdict(result)}
             record["seconds"] = time.process_time() - start
             found.append(record | polygraph(generated, reference))
         return found
@@ -255,7 +256,7 @@ def molecules(study):
             result = evaluate(changed[:k] + some[k:n], some[n:], n_resamples=99, random_state=0)
             seconds = time.process_time() - start
             found.append({"share": share, "n": n, "pvalue": result.pvalue, "seconds": seconds,
-                          **result.separation.to_dict()})  # fmt: skip
+                          **asdict(result.separation)})  # fmt: skip
         return found
 
     study.tell("molecules")

@@ -443,10 +443,10 @@ def test_ablation(two_sets, tmp_path):
     require("matplotlib")
     results = ablation.run(Study(tmp_path, quick=True))
     entries = results["sets"]["ENZYMES"]
-    assert list(entries) == ["the recipe", "without plain", "without degrees"]
+    assert list(entries) == ["the default", "without plain", "without degrees"]
     (table,) = ablation.tables(results)
     assert [row[0] for row in table.rows] == ["all seven views", "without attributes", "without degrees"]
-    recipe = np.mean([fold["test"] for fold in entries["the recipe"]])
+    recipe = np.mean([fold["test"] for fold in entries["the default"]])
     without = np.mean([fold["test"] for fold in entries["without plain"]])
     assert f"({100 * (without - recipe):+.1f}" in table.rows[1][1]
     assert ablation.draw(results) is not None
@@ -454,8 +454,8 @@ def test_ablation(two_sets, tmp_path):
 
 def test_ablation_changes_one_thing_at_a_time():
     changed = ablation.variants()
-    assert changed["the recipe"] == {}
-    assert all(len(settings) == 1 for name, settings in changed.items() if name != "the recipe")
+    assert changed["the default"] == {}
+    assert all(len(settings) == 1 for name, settings in changed.items() if name != "the default")
     assert "walks" not in changed["without walks"]["lifts"]
     assert list(changed["walks alone"]["lifts"]) == ["walks"]
 

@@ -205,9 +205,9 @@ def smiles_of_mol_block(block: str) -> str:
     with quiet_rdkit() as chem, _valid_molecule():
         mol = chem.MolFromMolBlock(block, sanitize=False)
         if mol is None:
-            raise GraphError("the structure cannot be read")
+            raise GraphError("not a valid molecule: the structure cannot be read")
         if not mol.GetNumAtoms():
-            raise GraphError("the structure has no atoms")
+            raise GraphError("not a valid molecule: the structure has no atoms")
         chem.SanitizeMol(mol)
         return str(chem.MolToSmiles(chem.RemoveHs(mol)))
 
