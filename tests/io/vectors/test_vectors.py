@@ -96,7 +96,7 @@ def test_blocks_must_fit_together(tmp_path):
         )
     with pytest.raises(ValueError, match="one id, one y and one row of Z per graph"):
         VectorBlock(["a"], [], np.zeros((1, 2)))
-    with pytest.raises(ValueError, match="no block of vectors"):
+    with pytest.raises(ValueError, match="must have at least one block of vectors"):
         write_vectors(tmp_path / "z.npy", [])
     with pytest.raises(ValueError, match="must end in one of"):
         write_vectors(tmp_path / "z.txt", [])
