@@ -101,7 +101,7 @@ def _sum_rows(
                 U[h] += w * t[i, h]
 
 
-@inner
+@compiled
 def _add_node_sums(
     s: Statistics,
     c: Coefficients,
@@ -175,7 +175,6 @@ def node_sum_gradients(
         finish_tile(part, out)
 
 
-@compiled
 def node_and_pair_sums(
     s: Statistics,
     near: Neighbors | None,
@@ -201,7 +200,7 @@ def node_and_pair_sums(
             _add_pair_sums(s, near, c2, rho, left_out, tile, scale, graphs, sums, out)
 
 
-@inner
+@compiled
 def _add_pair_sums(
     s: Statistics,
     near: Neighbors,
