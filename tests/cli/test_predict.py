@@ -170,3 +170,12 @@ def test_graphs_with_other_columns(call, tmp_path):
     assert json.loads(result.stdout)[0]["prediction"] == pytest.approx(0.5)
     write_graphs(tmp_path / "none.jsonl", [RawGraph(8, e) for e in edges])
     call("train", tmp_path / "none.jsonl", *options, code=1, says="no graph has a label")
+
+
+def test_in_processes_of_their_own(run, training, new, tmp_path):
+    """`grnf predict` alone must load all that a model consists of."""
+    model, output = tmp_path / "acid.grnf", tmp_path / "p.csv"
+    run("train", training, "--target", "acid", "--target", "size", *FAST, "-o", model)
+    run("predict", model, new, "-o", output, "--explain", tmp_path / "e.html")
+    assert [bool(row["error"]) for row in rows(output)] == [False, True, False, False]
+    assert "<svg" in (tmp_path / "e.html").read_text()

@@ -64,7 +64,7 @@ def predict(
       grnf predict model.grnf new.csv -o predictions.csv
       grnf predict model.grnf new.smi --confidence 0.8 --explain report.html -o predictions.parquet
     """
-    from grnf.estimators.model_file import load_models
+    from grnf.estimators.classifier import load_models
 
     models = [one for loaded in load_models(model) for one in loaded.single_targets()]
     for one in models:

@@ -67,7 +67,7 @@ from grnf.io.encode import AttributeEncoder
 from grnf.io.objects import iter_raw
 from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
 
-__all__ = ["GRNFClassifier", "GRNFRegressor", "GraphFeatures", "fitted_estimator"]
+__all__ = ["GRNFClassifier", "GRNFRegressor", "GraphFeatures", "fitted_estimator", "load_models"]
 
 CONFIDENCE = Real(1)
 FEATURES, FEATURES_OF_LIFTS = 512, 1024
