@@ -55,7 +55,7 @@ figcaption{font-size:12px;color:#555;overflow-wrap:anywhere}.bar{background:#007
 pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:12px}article{border:1px solid #ddd;
 border-radius:8px;padding:.8rem}article h2{font-size:1rem;margin:0 0 .4rem;overflow-wrap:anywhere}
 main{display:grid;grid-template-columns:repeat(auto-fill,minmax(340px,1fr));gap:1rem}
-article table{font-size:.85rem}
+article table{font-size:.85rem}article td:first-child{overflow-wrap:normal}
 """
 ABOUT_EXPLANATIONS = (
     "Red parts raise the prediction, blue parts lower it. A contribution is a Shapley value: the mean change "
@@ -233,7 +233,7 @@ def _molecule_svg(graph: RawGraph, weights: FloatArray | None = None) -> str:
         mol = molecule_of_raw(graph)
         rdDepictor.Compute2DCoords(mol)
         drawer: Any = Draw.MolDraw2DSVG(*SIZE)
-        drawer.DrawMolecule(mol)  # sets the scale
+        drawer.DrawMolecule(mol)
         if weights is not None:
             drawer.ClearDrawing()
             xy = mol.GetConformer().GetPositions()[:, :2]
@@ -241,7 +241,7 @@ def _molecule_svg(graph: RawGraph, weights: FloatArray | None = None) -> str:
             points = [Point2D(*place) for place in np.vstack([xy, xy[ends].mean(axis=1)]).tolist()]
             options: Any = Draw.ContourParams()
             options.setColourMap([tuple((c / 255).tolist()) for c in (BLUE, WHITE, RED)])
-            options.setScale, options.fillGrid = False, True
+            options.fillGrid = True
             options.gridResolution, options.extraGridPadding = 0.2, 1.0
             widths = [0.35] * len(points)
             Draw.ContourAndDrawGaussians(
