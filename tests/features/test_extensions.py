@@ -52,7 +52,7 @@ def test_coefficients_of_a_user_are_those_of_the_features(coefficients, orders, 
 
 def test_what_needs_a_density_is_refused():
     law, graphs = ParameterLaw({1: 1.0}, OtherGaussian()), some_graphs()
-    with pytest.raises(ValueError, match="density of OtherGaussian is not known"):
+    with pytest.raises(ValueError, match="must have a known density to be weighted, got OtherGaussian"):
         GRNF(8, orders=ParameterLaw({1: 1.0}), proposal=law).fit(graphs)
     grnf = GRNF(8, orders=law, random_state=0).fit(graphs)
     assert grnf.largest_term_ == 4.0  # no weights: the squared range of tanh

@@ -80,7 +80,7 @@ def test_config_round_trip(law):
         (lambda: Categorical({1: np.nan}), "must be finite"),
         (lambda: ShiftedPoisson(0), r"rate must lie in \(0, 100\)"),
         (lambda: ShiftedPoisson("x"), "rate must be a real number"),
-        (lambda: Categorical({1: 1.0}).restricted_to({2}), "no mass"),
+        (lambda: Categorical({1: 1.0}).restricted_to({2}), "positive probability"),
         (lambda: Categorical({1: 1.0}).restricted_to([]), "integers >= 1"),
         (lambda: as_order_law(2), r"write \{k: 1.0\}"),
         (lambda: OrderLaw.from_config({"law": "zipf"}), "unknown order distribution"),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf._utils.arrays import offsets, positions_of, ragged_indices
-from grnf.errors import GraphError
+from grnf.errors import GraphError, invalid
 from grnf.graphs.channels import ADJACENCY, Item, number_keys
 from grnf.graphs.graph import Graph
 from grnf.typing import BoolArray, FloatArray, IntArray, Keys
@@ -121,10 +121,8 @@ class GraphBatch:
                 object.__setattr__(self, f"{item}_codes", Codes.none(len(values)))
             keys, codes = getattr(self, f"{item}_keys"), getattr(self, f"{item}_codes")
             if len(keys) != values.shape[1] or len(codes.values) != len(values):
-                raise ValueError(
-                    f"{item}_attr of shape {values.shape} has {len(keys)} keys and {len(codes.values)} rows "
-                    "of codes"
-                )
+                found = f"{len(keys)} keys and {len(codes.values)} rows of codes"
+                raise invalid(f"{item}_attr", f"match its keys and codes in shape {values.shape}", found)
 
     @classmethod
     def from_graphs(

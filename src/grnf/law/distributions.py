@@ -242,7 +242,7 @@ class Restricted(OrderLaw):
         self.orders = tuple(_checked_orders(orders))
         self.total = law.mass(self.orders)
         if self.total <= 0:
-            raise ValueError(f"{law!r} gives no mass to the orders {set(self.orders)}")
+            raise invalid("orders", f"have positive probability under {law!r}", f"{set(self.orders)}")
 
     def probability(self, k: int) -> float:  # noqa: D102
         return self.law.probability(k) / self.total if k in self.orders else 0.0

@@ -39,10 +39,8 @@ __all__ = [
 def normal_mixture(law: CoefficientLaw) -> ScaleMixture:
     """Return a distribution whose density is known, or raise an error."""
     if scales_of(law) is None or not isinstance(law, ScaleMixture):
-        raise ValueError(
-            f"the density of {type(law).__name__} is not known, so it cannot be weighted. Use the same "
-            "coefficients in orders and proposal, or Gaussian and ScaleMixture of grnf.law"
-        )
+        cure = "Use the same coefficients in orders and proposal, or Gaussian and ScaleMixture of grnf.law"
+        raise invalid("coefficients", "have a known density to be weighted", type(law).__name__, cure)
     return law
 
 
