@@ -20,6 +20,7 @@ import numpy as np
 from grnf import GRNF
 from grnf.estimators import embed_stream
 from grnf.io import RawGraph, read_blocks, read_graphs, write_graphs
+from grnf.io.objects import to_batch
 
 M, REPEATS = 512, 5
 N_MOLECULES, N_FOR_PROCESSES = 10_000, 150_000
@@ -38,7 +39,7 @@ def bench_converters(names=()):
 
 def loops(grnf, graphs):
     """What is left when graphs are encoded: the kernels alone."""
-    batch, _, _ = grnf.encoder_.encode_batch(graphs)
+    batch, _, _ = grnf.encoder_.encode_batch(to_batch(graphs))
     return lambda: grnf._embedder(batch)
 
 
