@@ -22,6 +22,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+LONGEST = {"test_site", "test_examples", "test_experiments", "test_shards", "test_faults"}
+
+
+def pytest_collection_modifyitems(items):
+    """Run the files with the longest tests first. With `-n`, short tests fill the time of all processes."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """With `-n`, the tests of the compiled kernels run in one process, and all others in any.

@@ -62,8 +62,10 @@ def module_name(path):
 MODULES = {module_name(path): path for path in FILES}
 
 
+@cache
 def imported_modules(path):
-    """Yield the modules of the package that a file imports; a public name of `grnf` counts as its home."""
+    """The modules of the package that a file imports; a public name of `grnf` counts as its home."""
+    found = []
     checked_only = {
         id(inside)
         for node in ast.walk(tree(path))
@@ -81,7 +83,8 @@ def imported_modules(path):
         for name in names:
             name = name if name in MODULES else name.rpartition(".")[0]
             if name in MODULES:
-                yield name, id(node) in checked_only
+                found.append((name, id(node) in checked_only))
+    return found
 
 
 def imported_packages(path):

@@ -1,14 +1,12 @@
 """Every example runs as a user would run it, with small settings."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cli.forked import Forked
 from grnf import JointFeatures
 from optional import require
 
@@ -20,17 +18,28 @@ SMALL = {
 }
 
 
-@pytest.mark.slow
+def run(path, *arguments, warnings="default"):
+    """Run an example in a process of its own, and return what it prints."""
+    program = f"import runpy, sys, warnings; warnings.simplefilter({warnings!r}); sys.argv.pop(0); "
+    process = Forked(
+        f"{program}runpy.run_path(sys.argv[0], run_name='__main__'); sys.exit()", path, *arguments
+    )
+    stdout, stderr = process.communicate()
+    assert process.returncode == 0, stderr
+    return stdout
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("plot_*.py")), ids=lambda path: path.stem)
 def test_gallery(path):
     require("matplotlib")
     require("networkx")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
-    result = subprocess.run(
-        [sys.executable, "-W", "error", path], capture_output=True, text=True, timeout=300, env=environment
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stdout
+    assert run(path, warnings="error")
 
 
 @pytest.mark.slow
@@ -38,16 +47,9 @@ def test_gallery(path):
 def test_example(name):
     if name != "pipeline":
         require("torch_geometric")
-    result = subprocess.run(
-        [sys.executable, EXAMPLES / f"{name}.py", *SMALL[name]],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert result.returncode == 0, result.stderr
-    found = [float(number) for number in re.findall(r"accuracy.*?([01]\.\d{3})", result.stdout)]
-    assert found, result.stdout
+    printed = run(EXAMPLES / f"{name}.py", *SMALL[name])
+    found = [float(number) for number in re.findall(r"accuracy.*?([01]\.\d{3})", printed)]
+    assert found, printed
     assert all(0.0 <= value <= 1.0 for value in found)
 
 

@@ -7,6 +7,7 @@ import ast
 import io
 import re
 import tokenize
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -52,11 +53,11 @@ def literal(node):
     return "{}" if isinstance(node, ast.FormattedValue) else ""
 
 
+@cache
 def nodes_of_source():
-    """Yield (path, node of its syntax tree) of the package."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            yield path, node
+    """Return (path, node of its syntax tree) of the package."""
+    files = sorted(SOURCE.rglob("*.py"))
+    return [(path, node) for path in files for node in ast.walk(ast.parse(path.read_text()))]
 
 
 def texts():

@@ -208,20 +208,21 @@ def warn_skipped(skipped: list[tuple[int, str]], n_kept: int, where: str, stackl
 
 
 def fit_encode(
-    X: Any, encoder: AttributeEncoder, on_error: str = "raise", *, name: str = ""
+    X: Any, encoder: AttributeEncoder, on_error: str = "raise", *, name: str = "", stereo: bool = False
 ) -> tuple[AttributeEncoder, Collection]:
     """Fit an encoder on the good graphs of a collection, and encode them.
 
-    The policies of the encoder are used. It is not fitted itself if the graphs need no encoding.
+    The policies of the encoder are used. It is not fitted itself if the graphs need no encoding. `stereo` is
+    whether SMILES strings and RDKit molecules have stereochemistry.
     """
-    given = _graphs(X, on_error, name)
+    given = _graphs(X, on_error, name, stereo)
     batch = _plain_batch(given, on_error)
     if batch is not None:
         encoder = AttributeEncoder.of_batch(
             batch, handle_unknown=encoder.handle_unknown, handle_missing=encoder.handle_missing
         )
         return encoder, replace(given, batch=batch, graphs=None)
-    raws = _raws(given)
+    raws = _raws(given, stereo)
     encoder.fit(raws)
     collection = _encoded(given, raws, encoder, on_error)
     if not len(collection):
@@ -234,14 +235,14 @@ def fit_encode(
 
 def encode(X: Any, encoder: AttributeEncoder, on_error: str = "raise", *, name: str = "") -> Collection:
     """Encode a collection of graphs by a fitted encoder. Parameters are those of `fit_encode`."""
-    given = _graphs(X, on_error, name)
+    given = _graphs(X, on_error, name, encoder.has_stereo)
     if encoder.unnamed:
         widths = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
         batch = _plain_batch(given, on_error, **widths)
         if batch is not None:
             encoder.check_keys(batch)
             return replace(given, batch=batch, graphs=None)
-    return _encoded(given, _raws(given), encoder, on_error)
+    return _encoded(given, _raws(given, encoder.has_stereo), encoder, on_error)
 
 
 def collect(X: Any, *, name: str = "", ids: Sequence[str] | None = None, start: int = 0) -> Collection:
@@ -278,12 +279,14 @@ def vectors_of(
     ids: Sequence[str] | None = None,
     start: int = 0,
     keep_graphs: bool = False,
+    width: int = 0,
 ) -> Collection:
     """Return the vectors of graphs, or vectors unchanged, all of them finite.
 
     A transformer that is not fitted is cloned and fitted on X, and the result has it. A bad graph, or a
     vector that is not finite, is an error, or it is left out and reported. The other parameters are those of
-    `collect`. With `keep_graphs` the result has the graphs as `RawGraph`.
+    `collect`. With `keep_graphs` the result has the graphs as `RawGraph`. `width` is the length that vectors
+    must have, 0 for any.
     """
     collection = collect(X, name=name, ids=ids, start=start)
     if not collection.has_vectors:
@@ -291,6 +294,12 @@ def vectors_of(
         collection = replace(collection, graphs=list(iter_raw(collection.graphs)) if keep_graphs else None)
     elif collection.transformer is None and transformer is not None and is_fitted(transformer):
         collection = replace(collection, transformer=transformer)
+    if width and len(collection) and (found := collection.vectors.shape[1]) != width:
+        raise GraphError(
+            f"vectors have length {found}, expected length {width}",
+            where=collection.title,
+            cure="Make all vectors with the same transformer",
+        )
     good = _finite(collection.vectors)
     if good.all():
         return collection
@@ -359,14 +368,14 @@ def _finite(Z: FloatArray) -> BoolArray:
     return good
 
 
-def _graphs(X: Any, on_error: str, name: str) -> Collection:
+def _graphs(X: Any, on_error: str, name: str, stereo: bool = False) -> Collection:
     """Return graphs of any kind as a collection with `graphs`: a list, or the batch that they are."""
     checked(on_error, "on_error", ON_ERROR)
     if isinstance(X, Collection):
         if X.graphs is None:
             raise GraphError(f"{X.title} must be graphs, got vectors")
         return replace(X, name=X.name or name, on_error=on_error)
-    objects = X if isinstance(X, list) and X else listed_graphs(X, caller=name or "X")
+    objects = X if isinstance(X, list) and X else listed_graphs(X, caller=name or "X", stereo=stereo)
     names: Sequence[str | None] | None = None
     if isinstance(objects, RawBatch):
         names = objects.graph_ids
@@ -392,19 +401,35 @@ def _plain_batch(given: Collection, on_error: str, **widths: Any) -> GraphBatch 
         return None
 
 
-def _raws(given: Collection) -> RawBatch:
+def _raws(given: Collection, stereo: bool) -> RawBatch:
     """Return all graphs with named columns. Those that cannot be converted are its bad graphs."""
-    return given.graphs if isinstance(given.graphs, RawBatch) else to_batch(given.graphs, on_error="collect")
+    if isinstance(given.graphs, RawBatch):
+        return given.graphs
+    return to_batch(given.graphs, on_error="collect", stereo=stereo)
 
 
 def _encoded(given: Collection, raws: RawBatch, encoder: AttributeEncoder, on_error: str) -> Collection:
     """Encode all graphs at once. Those that fail are reported, and do not affect the others."""
+    if encoder.encoded_keys_ is not None:
+        raws = replace(raws, bad={**_foreign(given.graphs, encoder), **raws.bad})
     batch, places, bad = encoder.encode_batch(raws)
     failed = {int(given.rows[place]): reason for place, reason in bad}
     _raise_first(given, failed, on_error)
     encoder.warn_of_unused(raws)
     errors = sorted([*given.errors, *failed.items()])
     return replace(given, rows=given.rows[places], errors=errors, batch=batch, graphs=None)
+
+
+def _foreign(graphs: Any, encoder: AttributeEncoder) -> dict[int, str]:
+    """Return the graphs that another encoder has encoded. Their columns have lost their names."""
+    found = {}
+    for place, graph in enumerate(graphs):
+        if isinstance(graph, Graph):
+            try:
+                encoder.check_keys(graph)
+            except GraphError as error:
+                found[place] = error.explanation
+    return found
 
 
 def _taken(graphs: Any, places: IntArray) -> Any:

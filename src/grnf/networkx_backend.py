@@ -161,10 +161,6 @@ def _coded(sides: list[list[Any]], match: Any, functions: tuple[Any, Any, Any]) 
     codes = np.split(np.arange(sum(map(len, sides))), [len(sides[0])])
     if substitution is deletion is insertion is None:
         labels, codes = [{}], [0 * own for own in codes]
-    costs = ItemCosts(
-        labels,
-        0.0 if substitution is None else substitution,
-        1.0 if deletion is None else deletion,
-        1.0 if insertion is None else insertion,
-    )
-    return costs, codes
+    defaults = zip((substitution, deletion, insertion), (0.0, 1.0, 1.0), strict=True)
+    rules: list[Any] = [default if rule is None else rule for rule, default in defaults]
+    return ItemCosts(labels, *rules), codes

@@ -28,7 +28,6 @@ def who(number):
     return os.getpid()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [None, 1, 2])
 def test_results_come_in_order(n_jobs):
     assert list(in_processes(slow_square, range(9), n_jobs)) == [n * n for n in range(9)]
@@ -57,6 +56,7 @@ def test_a_reader_may_leave_early(taken):
     assert list(in_processes(slow_square, range(3), 2)) == [0, 1, 4]
 
 
+@pytest.mark.slow
 def test_an_error_of_a_task_comes_through():
     with pytest.raises(TypeError, match=r"unsupported operand|can't multiply"):
         list(in_processes(slow_square, [1, "a", 2], 2))
@@ -85,7 +85,6 @@ print(worked, refused)
 """
 
 
-@pytest.mark.slow
 def test_many_processes_and_a_folder_that_comes_and_goes(tmp_path, monkeypatch):
     folder = tmp_path / "z.npy.parts"
     command = [sys.executable, "-c", WORK, str(folder)]
@@ -162,7 +161,6 @@ def vectors(n_jobs):
     return GRNF(4, random_state=0, n_jobs=n_jobs).fit_transform([GRAPH]).tolist(), n_workers(n_jobs)
 
 
-@pytest.mark.slow
 def test_threads_inside_a_process_pool_without_a_warning():
     """A pool's processes are daemons, in which joblib starts no processes and warns of it."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:

@@ -5,26 +5,29 @@ import os
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from cli import lines_format
+from cli.forked import Forked
 from cli.small_sets import write_tu
 from grnf.cli import main
-
-HERE = Path(__file__).parent
 
 
 def run_code(program, *arguments, code=0, says="", **options):
     """Run Python code and then the command line, in another process, and check what came of it."""
     command = [sys.executable, "-c", f"{program}\nfrom grnf.cli import main; main()", *map(str, arguments)]
-    path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
-    options = {"text": True, "timeout": 300, **options}
-    result = subprocess.run(command, capture_output=True, env=environment, **options)
+    options = {"env": {**os.environ, "COLUMNS": "200"}, "text": True, "timeout": 300, **options}
+    result = subprocess.run(command, capture_output=True, **options)
     return checked(result.returncode, result.stdout, result.stderr, code, says)
+
+
+def fork_code(program, *arguments, code=0, says="", stdin=None):
+    """As `run_code`, in a process that has loaded the package already. `stdin` is a file."""
+    process = Forked(program, *arguments, stdin=stdin)
+    stdout, stderr = process.communicate()
+    return checked(process.returncode, stdout, stderr, code, says)
 
 
 def checked(returncode, stdout, stderr, code, says):
@@ -37,29 +40,19 @@ def checked(returncode, stdout, stderr, code, says):
 
 def without_notice(stderr):
     """What was said but for the notice of compiling: the first test on a fresh machine sees it."""
-    lines = stderr.splitlines(keepends=True)
-    notice = b"compiling (first" if isinstance(stderr, bytes) else "compiling (first"
-    return type(stderr)().join(line for line in lines if notice not in line)
+    return "".join(line for line in stderr.splitlines(keepends=True) if "compiling (first" not in line)
 
 
 @pytest.fixture
 def run():
-    """Run the command line."""
-    return lambda *arguments, **options: run_code("", *arguments, **options)
-
-
-@pytest.fixture
-def run_patched():
-    """Run some code first, then the command line."""
+    """Run some code first, then the command line, in a new process that has loaded nothing."""
     return run_code
 
 
 @pytest.fixture
-def run_lines():
-    """Run the command line with two more formats, "lines" and "bare" (see lines_format.py)."""
-    return lambda *arguments, **options: run_code(
-        "import lines_format; lines_format.install()", *arguments, **options
-    )
+def fork():
+    """Run some code first, then the command line, in a process of its own."""
+    return fork_code
 
 
 @pytest.fixture

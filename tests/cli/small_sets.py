@@ -1,6 +1,20 @@
-"""Small sets of graphs to run commands on."""
+"""Small sets of graphs to run commands on, and the tables and files that come of it."""
+
+import csv
+from pathlib import Path
 
 import numpy as np
+
+
+def rows(table):
+    """Return the rows of a CSV file, of a CSV text, or of what a command printed, as dicts."""
+    text = table.read_text() if isinstance(table, Path) else getattr(table, "stdout", table)
+    return list(csv.DictReader(text.splitlines()))
+
+
+def names(folder):
+    """Return the names of the files in a folder."""
+    return sorted(path.name for path in folder.iterdir())
 
 
 def write_tu(folder, n_graphs, seed=0):

@@ -1,10 +1,10 @@
 """Records that cannot be read: every command names the first, or leaves them out if it is told to."""
 
-import csv
-import io
 import re
 
 import pytest
+
+from cli.small_sets import rows
 
 GOOD = ["0-1 1-2", "0-1", "0-1 1-2 2-0", "0-1 0-2 0-3", "0-1 1-2 2-3 3-0", "0-1 1-2 2-3", "0-1 2-3"]
 
@@ -48,7 +48,6 @@ def test_bad_records_are_left_out_and_told(call, source, command, monkeypatch):
     assert re.search(r"graph 2: \S*some.jsonl, line 3", result.stderr)
 
 
-@pytest.mark.slow
 def test_graphs_without_ids_are_called_by_their_places(call, source, tmp_path):
     folder = tmp_path / "i"
     options = ["-m", 16, "--on-error", "skip"]
@@ -73,8 +72,3 @@ def test_a_reference_and_queries(call, source, tmp_path):
     result = call("monitor", source, source, "-m", 16, "--on-error", "skip")
     assert "2 graphs could not be used (left out)" in result.stderr
     assert result.stdout.count('"graph"') >= 8
-
-
-def rows(result):
-    assert result.returncode == 0, result.stderr
-    return list(csv.DictReader(io.StringIO(result.stdout)))

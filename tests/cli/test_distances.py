@@ -50,19 +50,16 @@ def test_matrix_from_graphs(call, place, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "d.npy"), expected, atol=1e-7)
     result = call("distances", "--kernel", place / "ONE", "-m", 16, "-o", tmp_path / "k.csv")
     assert result.stdout == f"12 x 12 graphs: {tmp_path / 'k.csv'}\n"
-    header, rows = table((tmp_path / "k.csv").read_text())
-    assert header == ["graph_id", *map(str, range(1, 13))]
-    found = np.array([row[1:] for row in rows], dtype=float)
-    np.testing.assert_allclose(found, pairwise_kernels(vectors(place)), atol=1e-7)
+    text = (tmp_path / "k.csv").read_text()
+    assert table(text)[0] == ["graph_id", *map(str, range(1, 13))]
+    np.testing.assert_allclose(table_of_numbers(text), pairwise_kernels(vectors(place)), atol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["one.npy", "one.npz", "one.parquet"])
 def test_matrix_from_vectors_to_standard_output(call, place, name):
     result = call("distances", place / name)
     assert result.stderr == ""
-    _, rows = table(result.stdout)
-    found = np.array([row[1:] for row in rows], dtype=float)
-    np.testing.assert_allclose(found, pairwise_distances(vectors(place)), atol=1e-7)
+    np.testing.assert_allclose(table_of_numbers(result.stdout), pairwise_distances(vectors(place)), atol=1e-7)
 
 
 def test_graphs_beside_vectors_are_embedded_alike(call, place):
@@ -165,24 +162,6 @@ def test_ids_that_are_not_unique(call_lines, tmp_path):
     call_lines("distances", source, *options, code=1, says="has several graphs called 'path'")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["one.npy", "-m", "8"], "whose settings are fixed"),
-        (["one.npy", "--confidence", "0.9"], "needs --pairs"),
-        (["one.npy", "--pairs", "p.csv", "--confidence", "2"], "between 0 and 1"),
-        (["one.npy", "--pairs", "p.csv", "--nearest", "2"], "not both"),
-        (["one.npy", "--nearest", "2", "-o", "d.npy"], "must end in .csv"),
-        (["one.npy", "-o", "d.txt"], "must end in .npy or .csv"),
-        (["one.npy", "--nearest", "0"], "--nearest"),
-        (["-"], "Name its format"),
-    ],
-)
-def test_wrong_usage(call, place, monkeypatch, arguments, message):
-    monkeypatch.chdir(place)
-    call("distances", *arguments, code=2, says=message)
-
-
 def test_vectors_of_different_transformers(call, place, tmp_path):
     other = tmp_path / "other.npy"
     call("embed", place / "TWO", "-o", other, "-m", 16, "--seed", 1)
@@ -283,4 +262,4 @@ def test_molecules_are_read_as_those_of_the_vectors(call, tmp_path):
 
 
 def table_of_numbers(text):
-    return np.array([row[1:] for row in list(csv.reader(io.StringIO(text)))[1:]], dtype=float)
+    return np.array([row[1:] for row in table(text)[1]], dtype=float)

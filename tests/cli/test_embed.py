@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 
 from cli.lines_format import IMPOSSIBLE, ONE_NODE, PATH, TRIANGLE, UNREADABLE, write_lines
+from cli.small_sets import names
 from grnf import GRNF, GraphError
 from grnf.io import read_graphs, read_tu
 from grnf.io.vectors import read_vectors
 from grnf.metric import distance
 from optional import require
-
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "npy", "npz", "csv"])
@@ -44,16 +41,8 @@ def test_every_format(call, tu, tmp_path, suffix):
 
 
 def test_side_file_makes_the_same_embedding_again(call, tu, tmp_path):
-    options = [
-        "--orders",
-        "poisson:0.5",
-        "--proposal",
-        "1,2",
-        "--activation",
-        "sigmoid",
-        "--basis",
-        "overlapping",
-    ]
+    options = ["--orders", "poisson:0.5", "--proposal", "1,2", "--activation", "sigmoid"]
+    options += ["--basis", "overlapping"]
     options += ["--hidden-activation", "ramp", "--no-normalize", "--no-center", "--dtype", "float64"]
     result = call("embed", tu, "-o", tmp_path / "z.npy", "-m", 8, "--hidden-channels", 2, *options)
     assert "25 graphs, 8 numbers each" in result.stdout
@@ -80,12 +69,11 @@ def test_number_of_features_from_error_and_risk(call, tu, tmp_path):
     assert json.loads(result.stdout)["n_components"] == np.load(tmp_path / "z.npy").shape[1] == 24
 
 
-@pytest.mark.slow
-def test_from_standard_input_to_standard_output(run, tu, tmp_path):
+def test_from_standard_input_to_standard_output(fork, tu, tmp_path):
     archive = shutil.make_archive(tmp_path / "TU", "zip", tu)
-    data = Path(archive).read_bytes()
-    result = run("embed", "-", "-o", "-", "--format", "tu", "-m", 4, "--json", input=data, text=False)
-    lines = result.stdout.decode().splitlines()
+    options = "-o", "-", "--format", "tu", "-m", 4, "--json"
+    result = fork("", "embed", "-", *options, stdin=archive)
+    lines = result.stdout.splitlines()
     assert lines[0] == "graph_id,y,grnf0,grnf1,grnf2,grnf3"
     assert len(lines) == 26
     assert json.loads(result.stderr) == {"graphs": 25, "n_components": 4, "bad": 0}
@@ -125,32 +113,6 @@ def test_bad_graphs_become_nan_or_are_left_out(call_lines, tmp_path, block_size)
     np.testing.assert_array_equal(left.Z, found.Z[[0, 2, 4]])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["-o", "z.txt"], "must end in one of .parquet"),
-        (["-o", "z.npy", "-m", "many"], "an integer or auto"),
-        (["-o", "z.npy", "-m", "0"], "must be an integer >= 1 or 'auto', got 0"),
-        (["-o", "z.npy", "-m", "auto"], "needs --eps"),
-        (["-o", "z.npy", "--orders", "1:0.5"], "must sum to 1"),
-        (["-o", "z.npy", "--orders", "two"], "order:probability"),
-        (["-o", "z.npy", "--orders", "1:1/0"], "--orders"),
-        (["-o", "z.npy", "--proposal", "x"], "orders (example: 1,2)"),
-        (["-o", "z.npy", "--basis", "mine"], "indicator"),
-        (["-o", "z.npy", "--on-error", "hide"], "raise"),
-        (["-o", "z.npy", "--block-size", "0"], "--block-size"),
-        (["-o", "z.npy", "--n-jobs", "0"], "--n-jobs"),
-        (["-o", "z.npy", "--format", "wax"], "unknown format"),
-        (["-o", "-", "--resume"], "--resume needs a file"),
-        ([], "--output"),
-    ],
-)
-def test_wrong_usage(call, tu, tmp_path, monkeypatch, options, message):
-    monkeypatch.chdir(tmp_path)
-    call("embed", tu, *options, code=2, says=message)
-    assert names(tmp_path) == ["TU"]
-
-
 def test_like_excludes_settings_and_must_exist(call, tu, tmp_path):
     call("embed", tu, "-o", tmp_path / "z.npy", "--like", tmp_path / "none.json", code=1, says="none.json")
     GRNF(4, random_state=0).fit(read_tu(tu).graphs).save(tmp_path / "t.json")
@@ -176,14 +138,10 @@ def test_like_goes_with_policies_which_the_new_settings_remember(call_lines, tmp
     assert GRNF.load(tmp_path / "z.npy.json").handle_unknown == "error"
 
 
-def test_standard_input_needs_a_format(run):
-    run("embed", "-", "-o", "-", input="", code=2, says="Name its format")
-
-
 @pytest.mark.slow
-def test_closed_pipe_ends_in_silence(run_patched, tu):
+def test_closed_pipe_ends_in_silence(run, tu):
     code = "import os; reader, writer = os.pipe(); os.close(reader); os.dup2(writer, 1)"
-    result = run_patched(code, "embed", tu, "-o", "-", "-m", 64, "-q", code=1)
+    result = run(code, "embed", tu, "-o", "-", "-m", 64, "-q", code=1)
     assert result.stderr == ""
 
 
@@ -285,15 +243,14 @@ atexit.register(lambda: print("opened", len(opens), "times", file=sys.stderr))
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("more", "times"), [(0, 1), (500, 2)])
-def test_a_table_is_opened_once_for_its_checksum_and_once_for_its_graphs(run_patched, tmp_path, more, times):
+def test_a_table_is_opened_once_for_its_checksum_and_once_for_its_graphs(fork, tmp_path, more, times):
     """A table up to 1 MB is kept from the first time."""
     require("rdkit")
     require("pyarrow")
     rows = "".join(f"{'C' * (1 + n % 9)}O,{n},{'text' * more}\n" for n in range(600))
     table = tmp_path / "t.csv"
     table.write_text(f"Drug,y,note\n{rows}")
-    result = run_patched(COUNT_OPENS, table, "embed", table, "-o", tmp_path / "z.parquet", "-m", 4)
+    result = fork(COUNT_OPENS, table, "embed", table, "-o", tmp_path / "z.parquet", "-m", 4)
     assert f"opened {times} times" in result.stderr
     assert read_vectors(tmp_path / "z.parquet").Z.shape == (600, 4)

@@ -9,50 +9,27 @@ from fnmatch import fnmatch
 import numpy as np
 import pytest
 
+from cli.forked import before_call
+from cli.small_sets import names
 from grnf._utils.files import atomic_write
 from grnf.errors import DiskFullError
 from grnf.io import read_graphs, write_graphs
 from optional import require
 
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
+WRITE = "grnf.io.vectors.ShardWriter.write"
 
 
-# Files may not grow over a limit from the moment on that something is called.
-LIMIT = """
-import resource
-import {module} as module
-before = module.{name}
-def limited(*arguments, **options):
-    resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, resource.RLIM_INFINITY))
-    return before(*arguments, **options)
-module.{name} = limited
-"""
+def limit(place, size, number=1):
+    """A program that lets no file grow over a size from a call of a function on."""
+    limits = f"({size}, resource.RLIM_INFINITY)"
+    return before_call(place, f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, {limits})", number)
 
 
-LIMIT_THE_SECOND = """
-import resource
-from grnf.io.vectors import ShardWriter
-write = ShardWriter.write
-def limited(self, *shard):
-    if len(self.records) == 1:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
-    write(self, *shard)
-ShardWriter.write = limited
-"""
-
-
-def limit(module, name, limit):
-    return LIMIT.format(module=module, name=name, limit=limit)
-
-
-@pytest.mark.slow
-def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(call, run_patched, tu, tmp_path):
+def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(call, fork, tu, tmp_path):
     output = tmp_path / "z.npy"
     output.write_bytes(b"what was here before")
     options = ["embed", tu, "-o", output, "-m", 512, "--block-size", 10, "--force"]
-    result = run_patched(limit("grnf.io.vectors.formats", "npy_header", 100), *options, code=1)
+    result = fork(limit("grnf.io.vectors.formats.npy_header", 100), *options, code=1)
     assert result.stderr == (
         f"grnf: stopped. 3 finished shards are kept in {output}.parts. To resume: "
         f"grnf embed {tu} -o {output} -m 512 --block-size 10 --force --resume\n"
@@ -66,49 +43,45 @@ def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(call,
     assert names(tmp_path) == ["TU", "z.npy", "z.npy.json"]
 
 
-@pytest.mark.slow
-def test_no_room_for_a_block_keeps_those_before(call, run_patched, tu, tmp_path):
+def test_no_room_for_a_block_keeps_those_before(call, fork, tu, tmp_path):
     output = tmp_path / "z.npy"
     options = ["embed", tu, "-o", output, "-m", 512, "--block-size", 10]
-    result = run_patched(LIMIT_THE_SECOND, *options, code=1, says="1 finished shards are kept")
+    result = fork(limit(WRITE, 10_000, 2), *options, code=1, says="1 finished shards are kept")
     assert f"{output}.parts/vectors cannot be written: File too large" in result.stderr
     result = call(*options, "--resume")
     assert np.load(output).shape == (25, 512)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limited", "arguments", "said"),
     [
-        (("grnf.scale.driver", "fit_stream", 100), ["embed", "TU", "-o", "z.npy", "-m", 512], ""),
+        (("grnf.scale.driver.fit_stream", 100), ["embed", "TU", "-o", "z.npy", "-m", 512], ""),
         (
-            ("grnf.search.segments", "longest", 30_000),
+            ("grnf.search.segments.longest", 30_000),
             ["index", "TU", "-o", "z.index", "-m", 512],
             "z.index ",
         ),
         (
-            ("shutil", "copyfileobj", 1000),
+            ("shutil.copyfileobj", 1000),
             ["embed", "-", "--format", "edge-list", "-o", "z.npy"],
             "grnf: the temporary copy of standard input ",
         ),
     ],
 )
-def test_no_room_for_anything_leaves_nothing(
-    run_patched, monkeypatch, tu, tmp_path, limited, arguments, said
-):
+def test_no_room_for_anything_leaves_nothing(fork, monkeypatch, tu, tmp_path, limited, arguments, said):
     monkeypatch.chdir(tmp_path)
-    result = run_patched(limit(*limited), *arguments, input="0 1\n" * 10_000, code=1)
+    (tmp_path / "TU" / "stdin").write_text("0 1\n" * 10_000)
+    result = fork(limit(*limited), *arguments, stdin=tmp_path / "TU" / "stdin", code=1)
     assert f"{said}cannot be written: File too large" in result.stderr
     assert result.stderr.count("\n") == 1
     assert names(tmp_path) == ["TU"]
 
 
-@pytest.mark.slow
-def test_no_room_on_standard_output(run_patched, tu):
+def test_no_room_on_standard_output(fork, tu):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full here")
     code = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1)"
-    result = run_patched(code, "embed", tu, "-o", "-", "-m", 64, code=1)
+    result = fork(code, "embed", tu, "-o", "-", "-m", 64, code=1)
     assert "standard output or a temporary file cannot be written: No space left" in result.stderr
     assert "for temporary files (TMPDIR)" in result.stderr
 

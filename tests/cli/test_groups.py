@@ -1,11 +1,11 @@
 """`grnf cluster`, `split` and `pick`, as a user runs them."""
 
-import csv
 import json
 
 import numpy as np
 import pytest
 
+from cli.small_sets import rows
 from optional import require
 
 SMILES = ["Cc1ccccc1", "CCc1ccccc1", "Oc1ccccc1", "C1CCNCC1", "CN1CCCCC1", "CCO", "CC", "CCO"]
@@ -19,15 +19,11 @@ def table(tmp_path):
     return path
 
 
-def rows(text):
-    return list(csv.DictReader(text.splitlines()))
-
-
 @pytest.mark.slow
 def test_cluster(call, table, tu, tmp_path):
     require("rdkit")
     done = call("cluster", table, "--id-column", "name", "--keep", "active", "--radius", 0.001)
-    found = rows(done.stdout)
+    found = rows(done)
     assert list(found[0]) == ["id", "cluster", "size", "representative", "smiles", "active"]
     assert [(row["id"], row["representative"]) for row in found if row["size"] == "2"] == [
         ("m5", "m7"),
@@ -47,16 +43,15 @@ def test_cluster(call, table, tu, tmp_path):
     assert pq.read_table(tmp_path / "c.parquet").num_rows == 25
     np.save(tmp_path / "z.npy", np.arange(10.0)[:, np.newaxis])
     done = call("cluster", tmp_path / "z.npy", "--radius", 1.0)
-    assert len({row["cluster"] for row in rows(done.stdout)}) == 5
+    assert len({row["cluster"] for row in rows(done)}) == 5
 
 
-@pytest.mark.slow
 def test_split_and_leakage(call, table, tu, tmp_path):
     require("rdkit")
     done = call(
         "split", table, "--id-column", "name", "--sizes", "1,1", "--radius", 0.001, "--keep", "active"
     )
-    found = rows(done.stdout)
+    found = rows(done)
     assert list(found[0]) == ["id", "part", "distance", "nearest", "smiles", "active"]
     assert found[5]["part"] == found[7]["part"]
     assert all((row["part"] == "train") == (row["nearest"] == "") for row in found)
@@ -71,7 +66,7 @@ def test_split_and_leakage(call, table, tu, tmp_path):
     done = call("split", table, tmp_path / "new.smi", "--radius", 0.001, says="8 molecules, 2 new, ")
     assert "1 graph within 0.001 of an earlier part" in done.stderr
     done = call("split", table, "--by", "scaffold", "--sizes", "3,2,3")
-    parts = [row["part"] for row in rows(done.stdout)]
+    parts = [row["part"] for row in rows(done)]
     assert {"train", "validation", "test"} == set(parts)
     assert len(set(parts[:3])) == len(set(parts[3:5])) == 1
     done = call("split", tu, "--by", "random", "--space", "d_P", "-m", 32, "--sizes", "3,2")
@@ -80,29 +75,13 @@ def test_split_and_leakage(call, table, tu, tmp_path):
     call("split", tu, "--radius", 100, code=1, says="Choose a smaller radius")
 
 
-@pytest.mark.slow
 def test_pick(call, table):
     require("rdkit")
     done = call("pick", table, "--id-column", "name", "-n", 3, "--first", "m2", "--first", "m5")
-    found = rows(done.stdout)
+    found = rows(done)
     assert done.returncode == 0, done.stderr
     assert list(found[0]) == ["rank", "id", "distance", "smiles"]
     assert [row["id"] for row in found[:2]] == ["m2", "m5"]
     assert found[0]["distance"] == ""
     assert "8 graphs, 8 picked" in call("pick", table, "-n", 20).stderr
     call("pick", table, "--first", "none", code=1, says="no graph has the id 'none'")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["cluster", "x.zip", "--radius", "-1"],
-        ["cluster", "x.zip", "--like", "x.json"],
-        ["split", "x.zip", "--sizes", "1"],
-        ["split", "x.zip", "--sizes", "a,b"],
-        ["split", "x.csv", "y.csv", "--parts-column", "part"],
-        ["pick", "x.zip", "-n", "0"],
-    ],
-)
-def test_wrong_usage_exits_with_2(call, arguments):
-    call(*arguments, code=2)

@@ -77,11 +77,6 @@ def test_bad_input(call, tmp_path, content):
     assert "x.zip" in result.stderr
 
 
-def test_wrong_usage(run):
-    run("info", code=2)
-    run("info", "-", input="", code=2)
-
-
 def test_what_is_counted_is_bounded():
     attribute, targets = Attribute(), Values()
     for start in range(0, 2 * MOST_VALUES, 100):
@@ -166,4 +161,3 @@ def test_formats(call):
         assert line.split() == " ".join(row).split()
     as_json = json.loads(call("info", "--formats", "--json").stdout)
     assert [entry["format"] for entry in as_json] == [row[0] for row in rows]
-    call("info", code=2)

@@ -2,14 +2,14 @@
 
 import csv
 import gzip
-import io
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from cli.test_resume import COUNT, STOP_AFTER_TWO
+from cli.small_sets import rows
+from cli.test_resume import COUNT, WRITE, stop
 from grnf import GRNF
 from grnf.estimators import embed_stream, fit_stream
 from grnf.io import read_blocks, read_graphs
@@ -53,11 +53,6 @@ def table(request, tmp_path):
     return write_table(tmp_path / f"t{request.param}")
 
 
-def said(result):
-    """What stands in a box on standard error, in one line."""
-    return " ".join(result.stderr.replace("│", " ").split())
-
-
 def embed(call, source, output, *options):
     return call("embed", source, "-o", output, "-m", 4, "--on-error", "nan", *options)
 
@@ -81,16 +76,14 @@ def test_parquet_has_smiles_and_kept_columns_in_their_types(call, table, tmp_pat
 
 def test_other_outputs_have_the_same(call, table, tmp_path):
     embed(call, table, tmp_path / "z.csv", *KEEP)
-    with open(tmp_path / "z.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0])[:6] == ["graph_id", "y", "smiles", "phase", "logP", "code"]
-    assert [row["smiles"] for row in rows] == [smiles or "" for smiles in SMILES]
-    assert [row["code"] for row in rows] == CODE
-    assert [row["phase"] for row in rows] == [str(phase or "") for phase in PHASE]
+    found = rows(tmp_path / "z.csv")
+    assert list(found[0])[:6] == ["graph_id", "y", "smiles", "phase", "logP", "code"]
+    assert [row["smiles"] for row in found] == [smiles or "" for smiles in SMILES]
+    assert [row["code"] for row in found] == CODE
+    assert [row["phase"] for row in found] == [str(phase or "") for phase in PHASE]
     if table.suffix != ".parquet":
-        assert [row["logP"] for row in rows] == LOGP  # a text as it was
-    printed = embed(call, table, "-", *KEEP).stdout
-    assert list(csv.DictReader(io.StringIO(printed))) == rows
+        assert [row["logP"] for row in found] == LOGP  # a text as it was
+    assert rows(embed(call, table, "-", *KEEP)) == found
     embed(call, table, tmp_path / "z.npz", *KEEP)
     with np.load(tmp_path / "z.npz", allow_pickle=False) as arrays:
         assert arrays["smiles"].tolist() == [smiles or "" for smiles in SMILES]
@@ -106,8 +99,8 @@ def test_lines_of_smiles(call, tmp_path):
     embed(call, source, tmp_path / "z.parquet")
     found = pq.read_table(tmp_path / "z.parquet")
     assert found["smiles"].to_pylist() == SMILES[:5]
-    result = call("embed", source, "-o", tmp_path / "y.parquet", "--keep", "phase", code=2)
-    assert "needs a SMILES table" in said(result)
+    keep = "--keep", "phase"
+    call("embed", source, "-o", tmp_path / "y.parquet", *keep, code=2, says="needs a SMILES table")
 
 
 def test_rows_stay_aligned_when_bad_ones_are_left_out(call, table, tmp_path):
@@ -122,13 +115,13 @@ def test_rows_stay_aligned_when_bad_ones_are_left_out(call, table, tmp_path):
 
 
 def test_several_processes(call, tmp_path):
-    rows = [("C(" if row % 700 == 5 else "C" * (1 + row % 9) + "O", row) for row in range(2500)]
-    text = "\n".join(f"{smiles},{row}" for smiles, row in rows)
+    lines = [("C(" if row % 700 == 5 else "C" * (1 + row % 9) + "O", row) for row in range(2500)]
+    text = "\n".join(f"{smiles},{row}" for smiles, row in lines)
     (tmp_path / "t.csv").write_text(f"smiles,row\n{text}\n")
     options = ["--keep", "row", "--n-jobs", 2, "--block-size", 300]
     embed(call, tmp_path / "t.csv", tmp_path / "z.parquet", *options)
     found = pq.read_table(tmp_path / "z.parquet")
-    assert list(zip(found["smiles"].to_pylist(), found["row"].to_pylist(), strict=True)) == rows
+    assert list(zip(found["smiles"].to_pylist(), found["row"].to_pylist(), strict=True)) == lines
     bad = np.isnan(read_vectors(tmp_path / "z.parquet").Z[:, 0])
     assert np.flatnonzero(bad).tolist() == [5, 705, 1405, 2105]
 
@@ -144,12 +137,11 @@ def test_a_table_that_is_cut_off(call, tmp_path):
     assert found["row"].to_pylist()[good] is None
 
 
-@pytest.mark.slow
-def test_standard_input_and_a_format_by_name(run, call, tmp_path):
+def test_standard_input_and_a_format_by_name(fork, call, tmp_path):
     source = write_table(tmp_path / "t.csv")
     embed(call, source, tmp_path / "y.csv", "--keep", "code")
     options = ["-o", tmp_path / "z.csv", "-m", 4, "--on-error", "nan", "--keep", "code"]
-    run("embed", "-", *options, "--format", "csv", input=source.read_text())
+    fork("", "embed", "-", *options, "--format", "csv", stdin=source)
     assert (tmp_path / "z.csv").read_text() == (tmp_path / "y.csv").read_text()
 
 
@@ -171,17 +163,16 @@ def test_a_folder_of_tables(call, tmp_path):
     assert found["phase"].to_pylist() == [1, 2, 3]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("table", [".csv", ".parquet"], indirect=True)
-def test_resume(call, run_patched, table, tmp_path):
+def test_resume(call, fork, table, tmp_path):
     job = ["embed", table, "-o", tmp_path / "z.parquet", "-m", 4, "--on-error", "nan", "--block-size", 2]
-    run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGINT"), *job, *KEEP, code=130)
+    fork(stop(WRITE, "SIGINT", 3), *job, *KEEP, code=130)
     for other, message in (
         (["--keep", "phase"], "input.options.keep was ['phase', 'logP', 'code'], now ['phase']"),
         ([], "input.options.keep was ['phase', 'logP', 'code'], now None"),
     ):
         call(*job, *other, "--resume", code=1, says=message)
-    run_patched(COUNT, *job, *KEEP, "--resume", says="computed 2")
+    fork(COUNT, *job, *KEEP, "--resume", says="computed 2")
     embed(call, table, tmp_path / "whole.parquet", *KEEP)
     Z, expected = (read_vectors(tmp_path / f"{each}.parquet").Z for each in ("z", "whole"))
     np.testing.assert_array_equal(Z, expected)
@@ -194,14 +185,10 @@ def test_resume(call, run_patched, table, tmp_path):
 @pytest.mark.parametrize("name", ["graph_id", "y", "embedding", "grnf0", "grnf12", "smiles"])
 def test_names_that_the_output_has_already(call, tmp_path, name):
     (tmp_path / "t.csv").write_text(f"Drug,{name}\nCCO,1\nCCN,2\n")
-    options = ["--smiles-column", "Drug", "--keep", name]
-    result = call("embed", tmp_path / "t.csv", "-o", tmp_path / "z.csv", *options, code=2)
-    reason = (
-        "SMILES are always kept"
-        if name == "smiles"
-        else f"differ from those of the columns of vectors, got {name!r}"
-    )
-    assert reason in said(result)
+    options = ["-o", tmp_path / "z.csv", "--smiles-column", "Drug", "--keep", name]
+    reason = f"differ from those of the columns of vectors, got {name!r}"
+    reason = "SMILES are always kept" if name == "smiles" else reason
+    call("embed", tmp_path / "t.csv", *options, code=2, says=reason)
     assert not (tmp_path / "z.csv").exists()
 
 

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from grnf.maps import GraphMap
 from map_pages import meta_of, parts_of
@@ -59,7 +58,6 @@ def test_bad_molecules_stop_or_are_told(call, tmp_path):
     assert "3 graphs" in done.stdout
 
 
-@pytest.mark.slow
 def test_new_graphs_on_a_saved_map(call, tu, tmp_path):
     layout = "--layout", "pca", "--save-layout", tmp_path / "a.npz"
     done = call("map", tu, "-o", tmp_path / "a.html", "-m", 32, *layout)
@@ -69,7 +67,6 @@ def test_new_graphs_on_a_saved_map(call, tu, tmp_path):
     assert "are fixed" in done.stderr
 
 
-@pytest.mark.slow
 def test_molecules_are_read_as_those_of_the_saved_map(call, tmp_path):
     require("rdkit")
     table, saved = tmp_path / "t.csv", tmp_path / "a.npz"
@@ -85,7 +82,6 @@ def test_molecules_are_read_as_those_of_the_saved_map(call, tmp_path):
     assert "--standardize was not used" in done.stderr
 
 
-@pytest.mark.slow
 def test_two_datasets_are_compared(call, tmp_path):
     files = [tmp_path / "rings.jsonl", tmp_path / "paths.jsonl"]
     for path, closed in zip(files, (True, False), strict=True):
@@ -115,19 +111,3 @@ def test_no_graphs_make_an_empty_map(call, tmp_path):
     done = call("map", tmp_path / "none.json", "-o", tmp_path / "map.html", "--format", "json")
     assert "the map is empty" in done.stderr
     assert meta_of((tmp_path / "map.html").read_text())["n"] == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["-o", "map.png"], "must end in .html"),
-        (["-o", "map.html", "--save-layout", "map.html"], "must end in .npz"),
-        (["-o", "map.html", "--confidence", "2"], "between 0 and 1"),
-        (["-o", "map.html", "--confidence", "0.9"], "--confidence needs --space"),
-        (["-o", "map.html", "--keep", "x"], "--keep"),
-    ],
-)
-def test_wrong_usage(call, tu, tmp_path, monkeypatch, options, said):
-    monkeypatch.chdir(tmp_path)
-    call("map", tu, *options, code=2, says=said)
-    assert list(tmp_path.glob("*.html")) == []

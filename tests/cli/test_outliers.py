@@ -1,11 +1,11 @@
 """`grnf outliers`, as a user runs it."""
 
-import csv
 import json
 
 import numpy as np
 import pytest
 
+from cli.small_sets import rows
 from optional import require
 
 
@@ -17,15 +17,11 @@ def vectors(tmp_path):
     return tmp_path
 
 
-def rows(text):
-    return list(csv.DictReader(text.splitlines()))
-
-
 def test_beside_a_reference(call, vectors):
     files = vectors / "new.npy", "--reference", vectors / "usual.npy"
     done = call("outliers", *files, "-o", vectors / "scores.csv", "--fdr", 0.2)
     assert "46 graphs" in done.stdout
-    found = rows((vectors / "scores.csv").read_text())
+    found = rows(vectors / "scores.csv")
     assert list(found[0]) == ["id", "score", "pvalue", "adjusted", "outlier", "nearest", "distance"]
     assert {row["id"] for row in found if row["outlier"] == "True"} >= {str(i) for i in range(40, 46)}
     assert all(0 <= int(row["nearest"]) < 300 for row in found)
@@ -49,21 +45,8 @@ def test_parquet(call, vectors):
 
 
 def test_graphs_among_themselves(call, tu, tmp_path):
-    done = call(
-        "outliers",
-        tu,
-        "--space",
-        "whitened",
-        "-m",
-        32,
-        "-k",
-        2,
-        "--contamination",
-        0.08,
-        "-o",
-        tmp_path / "o.json",
-        "--json",
-    )
+    options = "--space", "whitened", "-m", 32, "-k", 2, "--contamination", 0.08
+    done = call("outliers", tu, *options, "-o", tmp_path / "o.json", "--json")
     assert json.loads(done.stdout) == {"output": str(tmp_path / "o.json"), "graphs": 25, "outliers": 2}
     found = json.loads((tmp_path / "o.json").read_text())
     assert all(row["nearest"] != row["id"] for row in found)
@@ -71,20 +54,17 @@ def test_graphs_among_themselves(call, tu, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "what"),
+    ("arguments", "what"),
     [
-        (["new.npy", "--fdr", "1.5"], 2, "between 0 and 1"),
-        (["new.npy", "--reference", "usual.npy", "--contamination", "0.1"], 2, "cannot be combined"),
-        (["new.npy", "-o", "x.txt"], 2, "must end in .csv"),
-        (["one.npy", "--reference", "one.npy"], 1, "at least two graphs"),
-        (["new.npy", "-k", "400"], 1, "smaller n_neighbors"),
-        (["new.npy", "--reference", "nan.npy"], 1, "nan.npy, graph 3: the vector holds NaN"),
-        (["new.npy", "--reference", "wide.npy"], 1, "Make both with the same transformer"),
+        (["one.npy", "--reference", "one.npy"], "at least two graphs"),
+        (["new.npy", "-k", "400"], "smaller n_neighbors"),
+        (["new.npy", "--reference", "nan.npy"], "nan.npy, graph 3: the vector holds NaN"),
+        (["new.npy", "--reference", "wide.npy"], "Make both with the same transformer"),
     ],
 )
-def test_clear_errors(call, vectors, monkeypatch, arguments, code, what):
+def test_clear_errors(call, vectors, monkeypatch, arguments, what):
     monkeypatch.chdir(vectors)
     np.save("one.npy", np.ones((1, 4)))
     np.save("wide.npy", np.ones((20, 5)))
     np.save("nan.npy", np.where(np.arange(20)[:, None] == 3, np.nan, np.ones((20, 4))))
-    call("outliers", *arguments, code=code, says=what)
+    call("outliers", *arguments, code=1, says=what)

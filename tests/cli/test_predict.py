@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from cli.small_sets import rows
 from grnf import GRNFRegressor
 from grnf.estimators.model_file import load_models
 from grnf.features import Embedder
@@ -23,11 +24,6 @@ def table(path, rows, header=("name", "smiles", "acid", "size")):
         writer.writerow(header)
         writer.writerows(rows)
     return path
-
-
-def rows(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +59,12 @@ def embedded(monkeypatch):
     return found
 
 
-def test_features_are_computed_once_for_all_targets_and_folds(call, training, new, tmp_path, embedded):
+def test_features_are_computed_once_for_all_targets(call, training, new, tmp_path, embedded):
     options = ["--target", "acid,size", "--id-column", "name", "--folds", 3, "-m", 8]
     call("train", training, *options, "-o", tmp_path / "m.grnf")
-    assert embedded.count((8, 39)) == 2  # for all folds, and for both models
-    assert embedded.count((1024, 39)) == 2  # axes of the neighborhood, and its vectors
-    assert len(embedded) == 4
+    folds, trained = embedded[:-3], embedded[-3:]
+    assert sorted(folds) == sorted([(8, 26), (8, 13)] * 6)  # fitted to the training part of a fold
+    assert sorted(trained) == [(8, 39), (1024, 39), (1024, 39)]  # for both models
     classifier, regressor = load_models(tmp_path / "m.grnf")
     assert classifier.views_ is regressor.views_
     assert classifier.neighborhood_.joint is regressor.neighborhood_.joint
@@ -82,7 +78,6 @@ def test_features_are_computed_once_for_all_targets_and_folds(call, training, ne
     assert sorted(embedded) == [(8, 39)] * 2 + [(1024, 39)] * 3  # fit and predictions
 
 
-@pytest.mark.slow
 def test_two_targets(call, training, new, tmp_path):
     options = ["--target", "acid", "--target", "size", "--id-column", "name", *FAST]
     result = call("train", training, *options, "-o", tmp_path / "m.grnf")
@@ -91,17 +86,8 @@ def test_two_targets(call, training, new, tmp_path):
     assert classifier.classes_.tolist() == ["no", "yes"]
     assert regressor.notes_["target"] == "size"
     call("train", training, *options, "-o", tmp_path / "m.grnf", code=1, says="exists already")
-    columns = ["--id-column", "name", "--keep", "acid"]
-    result = call(
-        "predict",
-        tmp_path / "m.grnf",
-        new,
-        *columns,
-        "-o",
-        tmp_path / "p.csv",
-        "--explain",
-        tmp_path / "r.html",
-    )
+    columns = ["--id-column", "name", "--keep", "acid", "-o", tmp_path / "p.csv"]
+    result = call("predict", tmp_path / "m.grnf", new, *columns, "--explain", tmp_path / "r.html")
     assert "4 graphs, 1 error" in result.stdout
     found = rows(tmp_path / "p.csv")
     assert [row["id"] for row in found] == ["a", "b", "c", "d"]
@@ -139,7 +125,7 @@ def test_numbers_by_groups(call, training, tmp_path, new):
         model.predict_interval([found[0]["smiles"]], 0.5)[0].tolist()
     )
     call("predict", tmp_path / "m.grnf", new, "--on-error", "raise", code=1)
-    call("predict", tmp_path / "m.grnf", new, "--stereo", code=2, says="was not used")
+    call("predict", tmp_path / "m.grnf", new, "--standardize", code=2, says="was not used")
     (tmp_path / "cut.grnf").write_bytes((tmp_path / "m.grnf").read_bytes()[:-100])
     result = call("predict", tmp_path / "cut.grnf", new, code=1, says="cut.grnf")
     assert "Traceback" not in result.stderr
@@ -172,10 +158,33 @@ def test_graphs_with_other_columns(call, tmp_path):
     call("train", tmp_path / "none.jsonl", *options, code=1, says="no graph has a label")
 
 
-def test_in_processes_of_their_own(run, training, new, tmp_path):
+@pytest.mark.slow
+def test_in_a_process_of_its_own(call, run, training, new, tmp_path):
     """`grnf predict` alone must load all that a model consists of."""
     model, output = tmp_path / "acid.grnf", tmp_path / "p.csv"
-    run("train", training, "--target", "acid", "--target", "size", *FAST, "-o", model)
-    run("predict", model, new, "-o", output, "--explain", tmp_path / "e.html")
+    call("train", training, "--target", "acid", "--target", "size", *FAST, "-o", model)
+    run("", "predict", model, new, "-o", output, "--explain", tmp_path / "e.html")
     assert [bool(row["error"]) for row in rows(output)] == [False, True, False, False]
     assert "<svg" in (tmp_path / "e.html").read_text()
+
+
+def test_stereochemistry(call, tmp_path):
+    pairs = [f"C[C@{at}](N)({'C' * n}O)" for n in range(2, 8) for at in ("H", "@H")]
+    path = table(
+        tmp_path / "t.csv", [[n, text, "RS"[n % 2]] for n, text in enumerate(pairs)], ("id", "smiles", "y")
+    )
+    call("train", path, *FAST, "-o", tmp_path / "on.grnf")
+    call("train", path, *FAST, "-o", tmp_path / "off.grnf", "--no-stereo")
+    path.rename(tmp_path / "plain")  # a pipe has no suffix either
+    call("train", tmp_path / "plain", "--format", "csv", *FAST, "-o", tmp_path / "plain.grnf")
+    (tmp_path / "plain").rename(path)
+    predicted = {}
+    for name in ("on", "off", "plain"):
+        call("predict", tmp_path / f"{name}.grnf", path, "-o", tmp_path / f"{name}.csv")
+        predicted[name] = [row["prediction"] for row in rows(tmp_path / f"{name}.csv")]
+    assert predicted["on"] == predicted["plain"] == ["R", "S"] * 6
+    assert predicted["off"][::2] == predicted["off"][1::2]
+    call("predict", tmp_path / "off.grnf", path, "--stereo", code=2, says="--stereo was not used to make")
+    (tmp_path / "t.smi").write_text("\n".join(pairs))
+    call("predict", tmp_path / "on.grnf", tmp_path / "t.smi", "-o", tmp_path / "smi.csv")
+    assert [row["prediction"] for row in rows(tmp_path / "smi.csv")] == ["R", "S"] * 6

@@ -7,30 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cli.forked import before_call
 from cli.lines_format import IMPOSSIBLE, PATH, TRIANGLE, write_lines
 from grnf import GRNF
 from grnf.io import read_tu
 from grnf.io.vectors import ShardWriter
 from optional import require
 
-# Code that stops the process by a signal once the second block is there, or while something else is done.
-STOP_AFTER_TWO = """
-import os, signal
-from grnf.io.vectors import ShardWriter
-write = ShardWriter.write
-def write_and_stop(self, *shard):
-    write(self, *shard)
-    if len(self.records) == 2:
-        os.kill(os.getpid(), signal.{signal})
-ShardWriter.write = write_and_stop
-"""
-STOP_IN = """
-import os, signal
-import {module} as module
-def stop(*arguments, **options):
-    os.kill(os.getpid(), signal.SIGINT)
-module.{name} = stop
-"""
+WRITE = "grnf.io.vectors.ShardWriter.write"
 COUNT = """
 import atexit, sys
 from grnf.io.vectors import ShardWriter
@@ -41,6 +25,11 @@ def write_and_count(self, number, block, bad):
 ShardWriter.write = write_and_count
 atexit.register(lambda: print("computed", sum(added), file=sys.stderr))
 """
+
+
+def stop(place, signal, number=1):
+    """A program that ends by a signal before a call of a function: before the third block, two are there."""
+    return before_call(place, f"os.kill(os.getpid(), signal.{signal})", number)
 
 
 @pytest.fixture
@@ -56,10 +45,9 @@ def expected(tu):
     return GRNF(8, random_state=0).fit_transform(read_tu(tu).graphs)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGKILL", -9)])
-def test_after_a_signal(call, run_patched, job, tu, tmp_path, signal, code):
-    result = run_patched(STOP_AFTER_TWO.replace("{signal}", signal), *job, code=code)
+def test_after_a_signal(call, fork, job, tu, tmp_path, signal, code):
+    result = fork(stop(WRITE, signal, 3), *job, code=code)
     assert not (tmp_path / "z.npy").exists()
     if signal != "SIGKILL":
         word = "interrupted" if signal == "SIGINT" else "terminated"
@@ -67,7 +55,7 @@ def test_after_a_signal(call, run_patched, job, tu, tmp_path, signal, code):
         assert "2 finished shards are kept" in result.stderr
         assert result.stderr.endswith(f"--block-size 10 --resume\ngrnf: {word}\n")
     call(*job, code=1, says="2 finished shards of an interrupted run: resume it (--resume)")
-    result = run_patched(COUNT, *job, "--resume", says="2 finished shards found")
+    result = fork(COUNT, *job, "--resume", says="2 finished shards found")
     assert "computed 5" in result.stderr
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
     assert not (tmp_path / "z.npy.parts").exists()
@@ -75,29 +63,28 @@ def test_after_a_signal(call, run_patched, job, tu, tmp_path, signal, code):
 
 
 @pytest.mark.slow
-def test_an_interrupt_ends_the_processes_that_read_molecules(run_patched, tmp_path):
+def test_an_interrupt_ends_the_processes_that_read_molecules(run, tmp_path):
     """They have the pipes of this run, which ends only with them."""
     require("rdkit")
     rows = "".join(f"{'C' * (1 + n % 20)}O\n" for n in range(40_000))
     (tmp_path / "m.smi").write_text(rows)
     job = ["embed", tmp_path / "m.smi", "-o", tmp_path / "z.npy", "-m", 4, "--n-jobs", 2]
-    result = run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGINT"), *job, timeout=60, code=130)
+    result = run(stop(WRITE, "SIGINT", 3), *job, timeout=60, code=130)
     assert result.stderr.endswith("grnf: interrupted\n")
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("module", "name", "kept"),
+    ("place", "kept"),
     [
-        ("grnf.io.vectors.formats", "npy_header", True),
-        ("grnf.io.vectors.writer", "write_json", True),
-        ("os", "rmdir", False),
-        ("grnf.scale.driver", "fit_stream", False),
+        ("grnf.io.vectors.formats.npy_header", True),
+        ("grnf.io.vectors.writer.write_json", True),
+        ("os.rmdir", False),
+        ("grnf.scale.driver.fit_stream", False),
     ],
 )
-def test_interrupts_at_other_moments(call, run_patched, job, tu, tmp_path, module, name, kept):
-    result = run_patched(STOP_IN.replace("{module}", module).replace("{name}", name), *job, code=130)
+def test_interrupts_at_other_moments(call, fork, job, tu, tmp_path, place, kept):
+    result = fork(stop(place, "SIGINT"), *job, code=130)
     assert "Traceback" not in result.stderr
     assert (tmp_path / "z.npy.parts" / "plan.json").exists() == kept
     assert [path for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
@@ -106,9 +93,8 @@ def test_interrupts_at_other_moments(call, run_patched, job, tu, tmp_path, modul
     assert not (tmp_path / "z.npy.parts").exists()
 
 
-@pytest.mark.slow
-def test_other_settings_or_input_are_refused(call, run_patched, job, tu, tmp_path):
-    run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGINT"), *job, code=130)
+def test_other_settings_or_input_are_refused(call, fork, job, tu, tmp_path):
+    fork(stop(WRITE, "SIGINT", 3), *job, code=130)
     for change, message in (
         (["--seed", 1], "settings.random_state was 0, now 1"),
         (["-m", 16], "settings.n_components was 8, now 16"),
@@ -151,10 +137,9 @@ def test_resume_without_anything_to_resume_is_a_plain_run(call, job, tmp_path):
     assert np.load(tmp_path / "z.npy").shape == (25, 8)
 
 
-@pytest.mark.slow
-def test_vectors_are_written_once(run_patched, call, job, tu, tmp_path):
+def test_vectors_are_written_once(fork, call, job, tu, tmp_path):
     """The output is the file to which the shards were written, interrupted or not."""
-    run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGKILL"), *job, code=-9)
+    fork(stop(WRITE, "SIGKILL", 3), *job, code=-9)
     growing = (tmp_path / "z.npy.parts" / "vectors").stat()
     assert growing.st_size == 128 + 20 * 8 * 4
     call(*job, "--resume")
@@ -162,16 +147,12 @@ def test_vectors_are_written_once(run_patched, call, job, tu, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
 
 
-@pytest.mark.slow
-def test_killed_between_the_output_and_the_end(call, run_patched, job, tu, tmp_path):
+def test_killed_between_the_output_and_the_end(call, fork, job, tu, tmp_path):
     """The rows have become the output, and the folder of parts is still there: nothing is computed again."""
-    kill = STOP_IN.replace("SIGINT", "SIGKILL").replace("{name}", "_remove_work")
-    result = run_patched(
-        kill.replace("import {module} as", "from grnf.io.vectors import ShardWriter as"), *job, code=-9
-    )
+    fork(stop("grnf.io.vectors.ShardWriter._remove_work", "SIGKILL"), *job, code=-9)
     assert (tmp_path / "z.npy").exists()
     assert not (tmp_path / "z.npy.parts" / "vectors").exists()
-    result = run_patched(COUNT, *job, "--resume", says="is finished: there is nothing to resume")
+    result = fork(COUNT, *job, "--resume", says="is finished: there is nothing to resume")
     assert "computed 0" in result.stderr
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
     assert not (tmp_path / "z.npy.parts").exists()

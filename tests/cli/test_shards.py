@@ -73,20 +73,9 @@ def test_several_inputs_into_one_file(call, files, tmp_path):
     assert nothing.stderr == f"grnf: no file matches {tmp_path}/*.gml\n"
 
 
-def test_wrong_usage(call, files, tmp_path):
-    for options in (["--dask", "local"], ["--shard-size", 5]):
-        call("embed", files[0], "-o", tmp_path / "z.npy", *options, code=2, says="needs a folder")
-    call(
-        "embed",
-        "-",
-        "--format",
-        "graph6",
-        files[0],
-        "-o",
-        tmp_path / "z.npy",
-        code=1,
-        says="can be read only once",
-    )
+def test_standard_input_is_the_only_input(call, files, tmp_path):
+    both = "-", "--format", "graph6", files[0]
+    call("embed", *both, "-o", tmp_path / "z.npy", code=1, says="can be read only once")
 
 
 def test_progress_shows_pace_and_time_left(monkeypatch):

@@ -1,12 +1,11 @@
 """`grnf test` and `grnf evaluate`, as a user runs them."""
 
-import csv
 import json
 
 import numpy as np
 import pytest
 
-from cli.small_sets import write_tu
+from cli.small_sets import rows, write_tu
 from optional import require
 
 
@@ -29,9 +28,7 @@ def test_two_collections(call, tu, other, tmp_path):
     assert done.stdout == ""
     assert json.loads((tmp_path / "r.json").read_text())["pvalue"] == found["pvalue"]
     done = call("test", tu, other, *small, "-o", tmp_path / "r.csv", "--axes", "4", "--statistic", "mmd")
-    with open(tmp_path / "r.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    first, second = rows[:2]
+    first, second = rows(tmp_path / "r.csv")[:2]
     assert [first["view"], second["view"], second["axes"], second["width"]] == ["all", "plain", "4", "0.5"]
     done = call("test", tu, tu, *small, "--paired")
     assert "p = 1 " in done.stdout

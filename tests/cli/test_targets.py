@@ -10,6 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 
+from cli.small_sets import rows
 from grnf.estimators.uncertainty import decision_values
 from grnf.estimators.validation import (
     Target,
@@ -70,7 +71,6 @@ def test_the_target_is_found(classified, tmp_path, kind):
     assert report["graphs"] == 24
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -82,8 +82,8 @@ def test_the_target_is_found(classified, tmp_path, kind):
     ],
 )
 def test_smiles_are_found_by_what_a_column_holds(classified, tmp_path, name, options):
-    rows = [[f"{s}, so called", s, ["inactive", "active"][acid(s)]] for s in MOLECULES]
-    path = write(tmp_path / name, ["words", "Drug", "Y"], rows, **options)
+    lines = [[f"{s}, so called", s, ["inactive", "active"][acid(s)]] for s in MOLECULES]
+    path = write(tmp_path / name, ["words", "Drug", "Y"], lines, **options)
     result, report = classified(path)
     assert "SMILES column 'Drug', found by its content" in result.stderr
     assert report["targets"]["Y"]["positive_class"] == "active"
@@ -102,8 +102,8 @@ def test_parquet_with_gaps(classified, tmp_path):
 
 @pytest.mark.slow
 def test_several_targets(classified, call, tmp_path):
-    rows = [[acid(s), "" if n % 2 else n % 4 // 2, 1, n / 3, f"TOX{n}", s] for n, s in enumerate(MOLECULES)]
-    path = write(tmp_path / "t.csv", ["acid", "gaps", "same", "a, b", "mol_id", "smiles"], rows)
+    lines = [[acid(s), "" if n % 2 else n % 4 // 2, 1, n / 3, f"TOX{n}", s] for n, s in enumerate(MOLECULES)]
+    path = write(tmp_path / "t.csv", ["acid", "gaps", "same", "a, b", "mol_id", "smiles"], lines)
     result, _ = classified(path, code=1)
     assert "Name one or several with --target" in result.stderr
     assert "gaps    target  whole numbers; 0 (6), 1 (6); 12 missing" in result.stderr
@@ -120,8 +120,7 @@ def test_several_targets(classified, call, tmp_path):
     accuracy = [report["targets"][name]["scores"]["GRNF"]["accuracy"]["mean"] for name in ("acid", "gaps")]
     assert report["mean"]["GRNF"]["accuracy"]["mean"] == pytest.approx(np.mean(accuracy))
     assert report["mean"]["GRNF"]["accuracy"]["targets"] == 2
-    with open(tmp_path / "out" / "predictions.csv") as file:
-        predictions = list(csv.DictReader(file))
+    predictions = rows(tmp_path / "out" / "predictions.csv")
     assert [row["target"] for row in predictions] == ["acid"] * 24 + ["gaps"] * 12 + ["a, b"] * 24
     assert json.loads((tmp_path / "out" / "results.json").read_text())["mean"] == report["mean"]
     text = call("train", path, "--report", tmp_path / "out", *FAST, "--target", "acid,gaps").stdout
@@ -192,13 +191,12 @@ def test_only_rare_classes_or_one_that_training_lacks(classified, tmp_path, labe
     result, report = classified(path)
     assert report["graphs"] == 24
     assert "fewer graphs than 3 folds" in result.stderr
-    predicted = csv.DictReader((tmp_path / "out" / "predictions.csv").read_text().splitlines())
+    predicted = rows(tmp_path / "out" / "predictions.csv")
     assert {row["predicted"] for row in predicted} <= set(map(str, labels))
     result, _ = classified(path, "--folds", 25, code=2)
     assert "must be at most the number of graphs" in result.stderr
 
 
-@pytest.mark.slow
 def test_whole_numbers_and_very_many_classes(classified, tmp_path):
     counts = write(tmp_path / "n.csv", ["smiles", "y"], [[s, 3 * n % 70] for n, s in enumerate(MOLECULES)])
     result, report = classified(counts)
@@ -223,7 +221,6 @@ def test_help_says_what_is_used(call):
     assert "1024" in text
 
 
-@pytest.mark.slow
 def test_constant_answers_know_nothing(classified, tmp_path):
     path = write(tmp_path / "t.csv", ["smiles", "y"], [[s, acid(s)] for s in MOLECULES])
     _, report = classified(path)

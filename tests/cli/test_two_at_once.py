@@ -1,21 +1,17 @@
 """Two runs of `grnf embed` at once: to one output only one of them works, to two outputs both do."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 
-from cli.conftest import HERE
+from cli.forked import Forked, before_call
 from cli.small_sets import write_tu
+from cli.test_resume import WRITE
 from grnf import GRNF
 from grnf.io import read_tu
-
-pytestmark = pytest.mark.slow  # each test starts several processes
 
 # Wait for the file that the first argument names, so that processes begin at one moment.
 AT_ONE_MOMENT = """
@@ -26,25 +22,11 @@ open(f"{go}.{os.getpid()}", "w").close()
 while not os.path.exists(go):
     time.sleep(0.0002)
 """
-# Stop after the first block, with the lock in hand, until the file "release" is there.
-HOLD = """
-import os, sys, time
-from grnf.io.vectors import ShardWriter
-release = sys.argv.pop(1)
-write = ShardWriter.write
-def write_and_wait(self, *arguments, **options):
-    write(self, *arguments, **options)
-    while not os.path.exists(release):
-        time.sleep(0.01)
-ShardWriter.write = write_and_wait
-"""
 
 
-def start(code, *arguments):
-    command = [sys.executable, "-c", f"{code}\nfrom grnf.cli import main; main()", *map(str, arguments)]
-    path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, **pipes)
+def hold(release):
+    """A program that stops after the first block, with the lock in hand, until a file is there."""
+    return before_call(WRITE, f"while not os.path.exists({str(release)!r}): time.sleep(0.01)", 2)
 
 
 def until(true, seconds=60):
@@ -58,13 +40,14 @@ def until(true, seconds=60):
 def holder(tu, tmp_path):
     """A run that holds its lock; it ends once the file "release" is there."""
     job = ["embed", tu, "-o", tmp_path / "z.npy", "-m", 8, "--block-size", 10]
-    process = start(HOLD, tmp_path / "release", *job)
+    process = Forked(hold(tmp_path / "release"), *job)
     until(lambda: process.poll() is not None or (tmp_path / "z.npy.parts" / "000000.json").exists())
     yield process, job
     process.kill()
     process.communicate()
 
 
+@pytest.mark.slow
 def test_both_start_at_one_moment(tmp_path):
     tu = write_tu(tmp_path / "TU", 60)
     graphs = read_tu(tu).graphs
@@ -73,7 +56,7 @@ def test_both_start_at_one_moment(tmp_path):
     for attempt in range(2):
         go = tmp_path / f"go{attempt}"
         options = ["-o", output, "-m", 8, "--block-size", 1, "--force"]
-        both = [start(AT_ONE_MOMENT, go, "embed", tu, *options, "--seed", seed) for seed in (0, 1)]
+        both = [Forked(AT_ONE_MOMENT, go, "embed", tu, *options, "--seed", seed) for seed in (0, 1)]
         until(lambda go=go: len(list(tmp_path.glob(f"{go.name}.*"))) == 2)
         go.touch()
         said = [process.communicate(timeout=120) for process in both]
@@ -133,7 +116,7 @@ def test_other_outputs_of_one_folder_are_free(call, holder, tu, tmp_path):
 def test_a_folder_that_was_removed_under_a_run_is_not_shared_with_the_next(holder, tu, tmp_path):
     process, job = holder
     shutil.rmtree(tmp_path / "z.npy.parts")
-    second = start(HOLD, tmp_path / "later", *job, "--seed", 1)
+    second = Forked(hold(tmp_path / "later"), *job, "--seed", 1)
     until(lambda: second.poll() is not None or (tmp_path / "z.npy.parts" / "000000.json").exists())
     (tmp_path / "release").touch()
     _, said = process.communicate(timeout=60)

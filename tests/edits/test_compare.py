@@ -161,25 +161,24 @@ def test_symmetric_and_zero_for_isomorphic():
         assert (result.exact, result.upper_bound, result.edits) == (True, 0, ())
 
 
-def test_numbers_within_tolerance():
-    g = Graph(2, [(0, 1)], node_attr=[[1.0], [2.0]])
-    h = Graph(2, [(0, 1)], node_attr=[[1.0 + 1e-12], [2.5]])
-    assert compare(g, h).upper_bound == 1
-    assert compare(g, h, tolerance=0.5).upper_bound == 0
-    assert compare(g, h, tolerance=0).upper_bound == 2
+NUMBERS = Graph(2, [(0, 1)], node_attr=[[1.0], [2.0]]), Graph(2, [(0, 1)], node_attr=[[1.0 + 1e-12], [2.5]])
 
 
-def test_multigraphs_and_mixed_directions():
-    one, two = nx.MultiGraph([(0, 1), (0, 1), (1, 2)]), nx.MultiGraph([(0, 1), (1, 2), (1, 2), (1, 2)])
-    assert compare(one, two).upper_bound == 1
-    assert compare(nx.Graph([(0, 1)]), nx.DiGraph([(0, 1)])).upper_bound == 1
-
-
-def test_empty_graphs():
-    empty = Graph(0, [])
-    assert compare(empty, empty).upper_bound == 0
-    assert compare(empty, Graph(2, [(0, 1)])).upper_bound == 3
-    assert compare(Graph(2, [(0, 1)]), empty).upper_bound == 3
+@pytest.mark.parametrize(
+    ("g", "h", "options", "expected"),
+    [
+        (*NUMBERS, {}, 1),
+        (*NUMBERS, {"tolerance": 0.5}, 0),
+        (*NUMBERS, {"tolerance": 0}, 2),
+        (nx.MultiGraph([(0, 1), (0, 1), (1, 2)]), nx.MultiGraph([(0, 1), (1, 2), (1, 2), (1, 2)]), {}, 1),
+        (nx.Graph([(0, 1)]), nx.DiGraph([(0, 1)]), {}, 1),
+        (Graph(0, []), Graph(0, []), {}, 0),
+        (Graph(0, []), Graph(2, [(0, 1)]), {}, 3),
+        (Graph(2, [(0, 1)]), Graph(0, []), {}, 3),
+    ],
+)
+def test_tolerance_parallel_edges_directions_and_empty_graphs(g, h, options, expected):
+    assert compare(g, h, **options).upper_bound == expected
 
 
 def test_molecules_in_words():

@@ -67,7 +67,6 @@ def test_all_activations(activation, k):
     assert_engine_is_definition(graphs, k, activation=activation, normalize=True, adjacency_channel=True)
 
 
-@pytest.mark.slow
 def test_order_5_on_small_graphs():
     generator = np.random.default_rng(0)
     graphs = [random_graph(generator, n, 0, 0, False, 0.3) for n in (4, 5)]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from test_definition import assert_engine_is_definition
 
 from grnf import Graph, GraphBatch
 from grnf._utils.jit import compiled
@@ -142,19 +141,6 @@ def typed_everywhere(monkeypatch):
     monkeypatch.setattr(plan.Engine, "_by_types", spy)
     monkeypatch.setattr(costs, "COUNTING_COST", 0)
     return done
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("normalize", [False, True])
-@pytest.mark.parametrize("activation", ["relu", "ramp", "tanh"])
-@pytest.mark.parametrize("k", [3, 4])
-def test_sums_by_types(typed_everywhere, k, activation, normalize):
-    for directed in (False, True):
-        graphs = [labelled_graph(n, n, directed=directed) for n in (0, 1, 2, 3, 4, 7)]
-        assert_engine_is_definition(
-            graphs, k, activation=activation, normalize=normalize, adjacency_channel=True
-        )
-    assert np.concatenate(typed_everywhere).all()
 
 
 @pytest.mark.parametrize("k", [3, 4])

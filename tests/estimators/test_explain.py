@@ -7,7 +7,7 @@ import pytest
 
 from grnf import GraphError, GRNFClassifier, GRNFRegressor
 from grnf.estimators.explain import explanation
-from grnf.io import RawGraph
+from grnf.io import RawGraph, to_raw
 from grnf.maps.pages import draw_explanation
 from optional import require
 
@@ -52,8 +52,6 @@ def test_models_explain_what_they_predict():
     other = model.explain("CCCCC(=O)O", label=0)
     np.testing.assert_allclose(other.nodes, -found.nodes, atol=1e-6)
     assert len(found.records()) == 7 + 6
-    from grnf.io import to_raw
-
     assert draw_explanation(to_raw("CCCCC(=O)O"), found).startswith("<svg")
     with pytest.raises(ValueError, match=r"label must be one of \[0, 1\], got 2"):
         model.explain("CCO", label=2)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -46,11 +47,11 @@ def test_products_estimate_the_share_of_labels_in_common():
     assert np.abs(Z @ Z.T - shared / np.outer(size, size)).max() < 6 * 2**-7.5
 
 
+@pytest.mark.slow
 def test_equal_in_every_process():
     require("rdkit")
-    runs = [subprocess.run([sys.executable, "-c", PRINT], capture_output=True, text=True) for _ in range(2)]
-    assert runs[0].stdout == runs[1].stdout
-    assert runs[0].stdout.strip() == "6ec762e0a7ac2d4947985a45431d568c5e76343b9b9f70e892be6947f1b753b1"
+    run = subprocess.run([sys.executable, "-c", PRINT], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "6ec762e0a7ac2d4947985a45431d568c5e76343b9b9f70e892be6947f1b753b1"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,10 @@ def test_joint_vectors_are_centered_and_scaled():
 
 def test_labels_count_less_if_there_are_only_continuous_attributes():
     graphs, _ = make_delaunay(60, random_state=0)
-    Z = JointFeatures(random_state=0).fit_transform(graphs)
+    joint = JointFeatures(random_state=0)
+    Z = joint.fit_transform(graphs)
+    moved = Graph(graphs[0].n_nodes, graphs[0].edges, graphs[0].node_attr + 1)
+    assert np.linalg.norm(joint.transform([moved]) - Z[0]) > 0.1
     for part, weight in ((Z[:, :48], 1 / 8), (Z[:, 48:], 7 / 8)):
         np.testing.assert_allclose(np.square(part).sum(axis=1).mean(), weight, rtol=1e-4)
     with_kinds = [Graph(g.n_nodes, g.edges, np.c_[g.node_attr, np.arange(g.n_nodes) % 2]) for g in graphs]
@@ -102,23 +106,15 @@ def test_main_column_and_combinations():
 
 
 def test_labels_that_fit_did_not_find_make_graphs_distant():
+    """Without principal axes of the labels."""
     require("rdkit")
-    """Without principal axes of the labels; with them, such labels add little."""
     known, new = ["CCO", "CCCO", "CCCCO", "CC(C)O", "CCC(C)O"], ["CCCCCO", "FC(F)(F)S(=O)(=O)Br"]
-    ratio = {}
-    for count in (None, 192):
-        joint = JointFeatures(count, random_state=0).fit(known)
-        D = np.linalg.norm(joint.transform(new)[:, np.newaxis] - joint.transform(known), axis=2).min(axis=1)
-        ratio[count] = D[1] / D[0]
-    assert ratio[None] > 1.5
-    assert JointFeatures(None, random_state=0).fit(known).n_components_ == 2112
-
-
-def test_isomers_differ():
-    require("rdkit")
-    Z = JointFeatures(random_state=0).fit_transform(SMILES)
-    D = np.linalg.norm(Z[:, np.newaxis] - Z, axis=2)
-    assert 0.05 < D[0, 1] == D[0, 1:].min()  # the nearest of meta-xylene is para-xylene
+    unknown = JointFeatures(random_state=0).fit(known).transform(["CCBr", "CCI"])
+    assert np.linalg.norm(unknown[0] - unknown[1]) > 0.1
+    joint = JointFeatures(None, random_state=0).fit(known)
+    D = np.linalg.norm(joint.transform(new)[:, np.newaxis] - joint.transform(known), axis=2).min(axis=1)
+    assert D[1] > 1.5 * D[0]
+    assert joint.n_components_ == 2112
 
 
 @pytest.mark.parametrize(
@@ -142,40 +138,29 @@ def test_rounding_errors_of_copies_are_not_scaled_up():
     assert np.abs(Z - Z[0]).max() < 1e-4
 
 
-def test_continuous_attributes_and_unknown_labels():
-    require("rdkit")
-    graphs, _ = make_delaunay(20, random_state=0)
-    joint = JointFeatures(random_state=0).fit(graphs)
-    moved = Graph(graphs[0].n_nodes, graphs[0].edges, graphs[0].node_attr + 1)
-    Z = joint.transform([graphs[0], moved])
-    assert np.linalg.norm(Z[0] - Z[1]) > 0.1
-    new = JointFeatures(random_state=0).fit(SMILES).transform(["CCBr", "CCI"])
-    assert np.linalg.norm(new[0] - new[1]) > 0.1
-
-
-def test_bad_graphs():
+def test_molecules():
     require("rdkit")
     joint = JointFeatures(16, random_state=0, on_error="nan").fit(SMILES)
     Z = joint.transform(["CCO", "not a molecule"])
     assert np.isfinite(Z[0]).all()
     assert np.isnan(Z[1]).all()
+    Z = JointFeatures(random_state=0).fit_transform(SMILES)
+    D = np.linalg.norm(Z[:, np.newaxis] - Z, axis=2)
+    assert 0.05 < D[0, 1] == D[0, 1:].min()  # the nearest of meta-xylene is para-xylene
     with pytest.raises(ValueError, match="n_components must be an integer >= 1 or None, got 0"):
         JointFeatures(0).fit(SMILES)
 
 
 def test_as_fast_as_512_features():
     """CPU time, the smallest of several runs in turn."""
-    import time
-
-    graphs = GraphBatch.from_graphs(
-        [random_graph(np.random.default_rng(i), 25, 1, 0, False) for i in range(300)]
-    )
-    times = {}
-    for _ in range(5):
-        for transformer in (WLFingerprint(512).fit(graphs), GRNF(512, random_state=0).fit(graphs)):
-            transformer.transform(graphs)
-            start = time.process_time()
-            transformer.transform(graphs)
-            own = times.setdefault(type(transformer).__name__, [])
-            own.append(time.process_time() - start)
-    assert min(times["WLFingerprint"]) < min(times["GRNF"])
+    graphs = [random_graph(np.random.default_rng(i), 25, 1, 0, False) for i in range(300)]
+    transformers = [one.fit(graphs) for one in (WLFingerprint(512), GRNF(512, random_state=0))]
+    batch, times = GraphBatch.from_graphs(graphs), []
+    for _ in range(6):  # the first one compiles
+        clocks = [time.process_time()]
+        for transformer in transformers:
+            transformer.transform(batch)
+            clocks.append(time.process_time())
+        times.append(np.diff(clocks))
+    fingerprint, grnf = np.min(times, axis=0)
+    assert fingerprint < grnf

@@ -23,9 +23,10 @@ def atoms(generator, n, symbols, **columns):
     return RawGraph(n, edges.astype(np.int64), {"symbol": chosen, **columns}, {"bond": bonds})
 
 
-@pytest.fixture
-def graphs(rng=np.random.default_rng(0)):  # noqa: B008
-    return [atoms(rng, n, list("CNOPS")) for n in (3, 5, 8, 5, 12, 1, 0)]
+@pytest.fixture(scope="module")
+def graphs():
+    generator = np.random.default_rng(0)
+    return [atoms(generator, n, list("CNOPS")) for n in (3, 5, 8, 5, 12, 1, 0)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -42,16 +43,6 @@ def test_a_vector_is_the_same_whatever_graphs_and_categories_are_around(graphs, 
     before = grnf.transform(strangers)
     np.testing.assert_array_equal(grnf.transform(strangers), before)
     np.testing.assert_allclose(grnf.transform(graphs), together, **close)  # more categories are kept by now
-
-
-def test_the_order_of_columns_does_not_matter(graphs):
-    rng = np.random.default_rng(2)
-    first = RawGraph(
-        4, np.array([[0, 1], [2, 3]]), {"a": rng.normal(size=4), "b": np.array(list("xyxy"), object)}
-    )
-    second = RawGraph(4, first.edges, {"b": first.node_columns["b"], "a": first.node_columns["a"]})
-    z = [GRNF(64, random_state=0).fit_transform([graph]) for graph in (first, second)]
-    np.testing.assert_array_equal(*z)
 
 
 def test_columns_and_sides_tell_categories_apart():
@@ -131,9 +122,7 @@ def test_encoded_batches_keep_what_their_channels_are(graphs):
 
 def test_a_bad_graph_among_many_is_named_and_the_others_are_encoded(graphs):
     bad = RawGraph(2, np.array([[0, 5]]), {"symbol": np.array(["C", "O"], dtype=object)})
-    worse = RawGraph(
-        2, np.array([[0, 1]]), {"symbol": np.array([1.0, 2.0])}, {"bond": np.array(["a"], object)}
-    )
+    worse = RawGraph(2, np.array([[0, 1]]), {"symbol": np.array([1.0, 2.0])}, {"bond": np.array(["a"])})
     grnf = GRNF(16, random_state=0).fit(graphs)
     embedding = grnf.embed([*graphs, bad, *graphs, worse], on_error="skip")
     assert [row for row, _ in embedding.errors] == [7, 15]

@@ -268,7 +268,6 @@ def real(study, shared):
     return study
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["precision", "reweighted"])
 def test_runs_and_resumes(name, checked, study):
     results = checked(name, study)
@@ -291,7 +290,6 @@ def test_baselines(checked, real):
     assert again("baselines", real) == {"MUTAG": entry}
 
 
-@pytest.mark.slow
 def test_first_version(checked, with_data):
     require("torch")
     results = checked("first_version", with_data)
@@ -302,7 +300,6 @@ def test_first_version(checked, with_data):
     assert again("first_version", with_data) == results
 
 
-@pytest.mark.slow
 def test_two_sample(checked, study):
     require("networkx")
     results = checked("two_sample", study)
@@ -327,14 +324,12 @@ def test_generators(checked, study):
     assert again("generators", study) == results
 
 
-@pytest.mark.slow
 def test_third_order(checked, real):
     (entry,) = checked("third_order", real).values()
     assert entry["gain_error"] >= 0
     assert entry["orders 1, 2, 3"]["milliseconds_per_graph"] > 0
 
 
-@pytest.mark.slow
 def test_streams(checked, study):
     require("networkx")
     results = checked("streams", study)
@@ -344,7 +339,6 @@ def test_streams(checked, study):
     assert again("streams", study) == results
 
 
-@pytest.mark.slow
 def test_outliers(checked, real):
     (entry,) = checked("outliers", real).values()
     for row in entry.values():
@@ -352,7 +346,6 @@ def test_outliers(checked, real):
         assert all(0 <= area <= 1 for area in row["auc"].values())
 
 
-@pytest.mark.slow
 def test_training_cost(checked, real):
     require("rdkit")
     results = checked("training_cost", real)
@@ -384,7 +377,6 @@ def two_sets(monkeypatch):
     return loaded
 
 
-@pytest.mark.slow
 def test_runs_resumes_and_tells(two_sets, tmp_path):
     require("matplotlib")
     said = []
@@ -438,7 +430,6 @@ def test_test_graphs_have_no_say_in_the_fit(two_sets):
     assert after["test"] == pytest.approx(1 - before["test"])
 
 
-@pytest.mark.slow
 def test_ablation(two_sets, tmp_path):
     require("matplotlib")
     results = ablation.run(Study(tmp_path, quick=True))

@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -110,6 +111,7 @@ def test_arrays(tmp_path):
     np.testing.assert_array_equal(Study(tmp_path).cached_array({"experiment": "x"}, lambda: 1 / 0), array)
 
 
+@cache
 def documents():
     specification = importlib.util.spec_from_file_location("pages", DOCS / "pages.py")
     pages = importlib.util.module_from_spec(specification)

@@ -149,7 +149,7 @@ def test_interrupt_leaves_cleanly(tmp_path):
     code = (
         "import sys, warnings; warnings.simplefilter('ignore')\n"
         "from grnf import GRNF, Graph\n"
-        "g = [Graph(30, [(i, (i + 1) % 30) for i in range(30)], range(30)) for _ in range(64)]\n"
+        "g = [Graph(20, [(i, (i + 1) % 20) for i in range(20)], range(20)) for _ in range(64)]\n"
         "t = GRNF(4096, orders={4: 1.0}, hidden_channels=1, n_jobs=2, random_state=0).fit(g)\n"
         "print('ready', flush=True)\n"
         "try:\n"
@@ -161,7 +161,7 @@ def test_interrupt_leaves_cleanly(tmp_path):
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
     )
     assert process.stdout.readline() == "ready\n"
-    time.sleep(3)
+    time.sleep(2)
     process.send_signal(2)
     out, _ = process.communicate(timeout=120)
     assert out == "interrupted\n"

@@ -34,7 +34,6 @@ def test_a_valid_file_packed_and_from_a_pipe(name, tmp_path):
     writer.join()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=150)
 @given(chance=st.randoms(use_true_random=False))

@@ -139,13 +139,15 @@ def test_widths_are_checked_and_empty_graphs_agree_with_any():
     atom = Graph(1, [], np.zeros((1, 3)))
     batch = check_graphs([Graph(0, []), first, atom])
     assert (batch.node_width, batch.edge_width) == (3, 2)
-    with pytest.raises(GraphError, match=r"X\[1\]: node_attr has 2 columns; 3 expected"):
+    with pytest.raises(
+        GraphError, match=r"X\[1\]: node_attr must have 3 columns, as in the graphs before it, got 2"
+    ):
         check_graphs([first, Graph(1, [], np.zeros((1, 2)))])
-    with pytest.raises(GraphError, match=r"X\[1\]: edge_attr has 0 columns; 2 expected"):
+    with pytest.raises(GraphError, match=r"X\[1\]: edge_attr must have 2 columns, .*, got 0"):
         check_graphs([first, Graph(2, [(0, 1)], np.zeros((2, 3)))])
-    with pytest.raises(GraphError, match=r"X\[0\]: node_attr has 3 columns; 1 expected"):
+    with pytest.raises(GraphError, match=r"X\[0\]: node_attr must have 1 column, .*, got 3"):
         check_graphs([first], node_width=1)
-    with pytest.raises(GraphError, match=r"node_attr has 3 columns; 1 expected"):
+    with pytest.raises(GraphError, match=r"node_attr must have 1 column, .*, got 3"):
         check_graphs(batch, node_width=1)
 
 

@@ -38,14 +38,11 @@ def test_columns_stand_in_alphabetical_order_and_categories_too():
     )
 
 
-def test_the_order_of_graphs_and_of_columns_changes_nothing():
+def test_the_order_of_graphs_and_of_columns_changes_nothing_and_categories_are_sorted():
     other = raw({"symbol": categories("N", "N", "C"), "pos": np.ones((3, 2)), "charge": np.zeros(3)})
     forth, back = AttributeEncoder().fit([raw(ATOMS), other]), AttributeEncoder().fit([other, raw(ATOMS)])
     assert forth.to_config() == back.to_config()
     np.testing.assert_array_equal(forth.encode(other).node_attr, back.encode(other).node_attr)
-
-
-def test_categories_are_sorted_whatever_their_types():
     one = raw({"a": categories("b", 10, (1, "x"))})
     two = raw({"a": categories(np.str_("b"), 9.5, np.int64(10))})
     for order in ([one, two], [two, one]):
@@ -116,13 +113,11 @@ def test_missing_attributes():
     np.testing.assert_array_equal(filled.encode(nothing).node_attr[:, 0], np.zeros(3))
 
 
-def test_graphs_without_nodes_or_edges_lack_nothing():
+def test_graphs_without_nodes_or_edges():
+    """They lack nothing, and widths of empty columns count only if nothing else is known."""
     encoder = AttributeEncoder().fit([raw(ATOMS, edge_columns={"kind": categories("a", "b")})])
     empty = encoder.encode(RawGraph(0, np.empty((0, 2), dtype=np.int64)))
     assert (empty.node_attr.shape, empty.edge_attr.shape) == ((0, 5), (0, 2))
-
-
-def test_widths_of_empty_columns_count_only_if_nothing_else_is_known():
     empty = raw(edges=np.empty((0, 2), dtype=np.int64), edge_columns={"edge_attr": np.empty((0, 4))})
     assert AttributeEncoder().fit([empty]).edge_width == 4
     assert AttributeEncoder().fit([empty, raw(edge_columns={"edge_attr": np.ones(2)})]).edge_width == 1

@@ -45,16 +45,13 @@ def test_matrices(A, kind):
     assert ("weight" in raw.edge_columns) == bool(((A != 0) & (A != 1)).any())
 
 
-def test_a_stored_zero_is_an_edge_of_weight_0():
+def test_a_stored_zero_is_an_edge_and_entries_stored_twice_are_summed():
     A = sp.coo_array(([0.0, 0.0, 1.0, 1.0], ([0, 1, 1, 2], [1, 0, 2, 1])), shape=(4, 4))
     raw = to_raw(A)
     assert raw.edges.tolist() == [[0, 1], [1, 2]]
     assert raw.edge_columns["weight"].tolist() == [0.0, 1.0]
     assert raw.n_nodes == 4
     assert A.nnz == 4
-
-
-def test_entries_stored_twice_are_summed_as_in_scipy():
     raw = to_raw(sp.coo_array(([1, 1, 2], ([0, 0, 1], [1, 1, 0])), shape=(2, 2)))
     assert raw.edges.tolist() == [[0, 1]]
     assert raw.edge_columns["weight"].tolist() == [2.0]
@@ -138,15 +135,11 @@ def test_numbers_vectors_and_categories(values, dtype, expected):
         np.testing.assert_array_equal(column, expected)
 
 
-def test_the_missing_values_of_pandas_are_missing():
-    pandas = require("pandas")
+def test_missing_values_of_pandas_and_tensors():
+    pandas, torch = require("pandas"), require("torch")
     assert is_missing(pandas.NA)
     assert is_missing(pandas.NaT)
     np.testing.assert_array_equal(as_column([1, pandas.NA]), [1, np.nan])
-
-
-def test_tensors_are_numbers():
-    torch = require("torch")
     np.testing.assert_array_equal(as_column([torch.tensor([1, 2]), torch.tensor([3, 4])]), [[1, 2], [3, 4]])
 
 

@@ -51,34 +51,30 @@ def test_attributes_on_some_nodes_only_are_missing_on_the_others():
     np.testing.assert_array_equal(raw.edge_columns["weight"], [0.5, np.nan])
 
 
-def test_name_and_target():
-    graph = nx.Graph(name="ethanol", y=1)
-    assert (to_raw(graph).graph_id, to_raw(graph).y) == ("ethanol", 1)
-    assert to_raw(nx.Graph()).graph_id is None
-
-
-def test_subclasses_and_views_are_graphs():
+def test_names_targets_subclasses_and_views():
     class Mine(nx.Graph):
         pass
 
-    graph = Mine([(0, 1), (1, 2)])
-    assert to_raw(graph).n_nodes == 3
+    assert to_raw(nx.Graph()).graph_id is None
+    graph = Mine([(0, 1), (1, 2)], name="ethanol", y=1)
+    raw = to_raw(graph)
+    assert (raw.n_nodes, raw.graph_id, raw.y) == (3, "ethanol", 1)
     assert to_raw(graph.subgraph([0, 1])).n_nodes == 2
     assert to_raw(nx.freeze(graph)).n_nodes == 3
 
 
-@pytest.mark.parametrize("value", [{"a": 1}, [[1, 2], [3, 4]], {1, 2}, ["a", "b"]])
-def test_values_that_are_no_attribute_are_named(value):
+@pytest.mark.parametrize(
+    ("first", "second", "node"),
+    [
+        *((None, value, 1) for value in ({"a": 1}, [[1, 2], [3, 4]], {1, 2}, ["a", "b"])),
+        ([1, 2], [1, 2, 3], 0),
+    ],
+)
+def test_values_that_are_no_attribute_are_named(first, second, node):
     graph = nx.path_graph(2)
-    graph.nodes[1]["pos"] = value
-    with pytest.raises(GraphError, match=r"the node column 'pos' holds .* for node 1, it must hold numbers"):
-        to_raw(graph)
-
-
-def test_vectors_of_several_lengths_are_refused():
-    graph = nx.path_graph(2)
-    graph.nodes[0]["x"], graph.nodes[1]["x"] = [1, 2], [1, 2, 3]
-    with pytest.raises(GraphError, match=r"the node column 'x' holds \[1, 2\] .* vectors of equal length"):
+    graph.nodes[0]["x"], graph.nodes[1]["x"] = first, second
+    message = rf"the node column 'x' holds .* for node {node}, it must hold numbers, vectors of equal length"
+    with pytest.raises(GraphError, match=message):
         to_raw(graph)
 
 
@@ -115,22 +111,20 @@ def test_round_trip(convert, graph):
     np.testing.assert_allclose(again.tensor(), graph.tensor(), rtol=1e-12, atol=1e-12)
 
 
-def test_igraph_keeps_the_attribute_name_as_networkx_does():
+def test_igraph_keeps_the_attribute_name_and_missing_values():
     source = nx.Graph()
     source.add_node("ann", name="Ann")
     graph = require("igraph").Graph.from_networkx(source)
     assert to_raw(source).node_columns["name"].tolist() == ["Ann"]
     assert to_raw(graph).node_columns["name"].tolist() == ["Ann"]
     assert list(to_raw(graph).node_columns) == ["name"]  # not the ids of networkx
-
-
-def test_igraph_missing_values():
     graph = require("igraph").Graph(2, [(0, 1)], vertex_attrs={"size": [1, None]})
     np.testing.assert_array_equal(to_raw(graph).node_columns["size"], [1, np.nan])
 
 
-def test_rustworkx_numbers_left_by_removed_nodes_are_closed():
-    graph = require("rustworkx").PyDiGraph()
+def test_rustworkx_numbers_left_by_removed_nodes_are_closed_and_ids_are_no_attributes():
+    rustworkx = require("rustworkx")
+    graph = rustworkx.PyDiGraph()
     graph.add_nodes_from(["a", "b", "c"])
     graph.add_edge(2, 1, 0.5)
     graph.remove_node(0)
@@ -139,10 +133,6 @@ def test_rustworkx_numbers_left_by_removed_nodes_are_closed():
     assert raw.edges.tolist() == [[1, 0]]
     assert raw.edge_columns["weight"].tolist() == [0.5]
     assert raw.node_columns["x"].tolist() == ["b", "c"]
-
-
-def test_rustworkx_ids_are_no_attributes():
-    rustworkx = require("rustworkx")
     assert to_raw(rustworkx.PyGraph.from_adjacency_matrix(np.eye(3))).node_columns == {}
     source = nx.Graph()
     source.add_node("ann", age=30)

@@ -284,18 +284,6 @@ def test_kinds_and_failures_may_be_mixed():
     assert caught.value.index == 1
 
 
-def test_numbers_and_one_text_are_refused_with_graph_column_and_value():
-    graphs = [nx.path_graph(3), nx.path_graph(3)]
-    for graph in graphs:
-        nx.set_node_attributes(graph, 1.5, "charge")
-    graphs[1].nodes[2]["charge"] = "unknown"
-    with pytest.raises(
-        GraphError, match="the node column 'charge' holds numbers, but 'unknown' for node 2"
-    ) as caught:
-        GRNF(4).fit(graphs)
-    assert caught.value.index == 1
-
-
 class Ring:
     """A user class that follows the protocol."""
 

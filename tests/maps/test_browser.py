@@ -99,6 +99,15 @@ def wait(page, expression):
     raise TimeoutError(expression)
 
 
+def drag(page, start, *path):
+    """Press the button of the mouse, move along a path, and let go."""
+    page.mouse.move(*start)
+    page.mouse.down()
+    for place in path:
+        page.mouse.move(*place)
+    page.mouse.up()
+
+
 def hover(watch, page, graph, made):
     """Point at a graph; the picture must be that of the graph."""
     box = page.locator("#over").bounding_box()
@@ -157,11 +166,7 @@ def test_search_lasso_and_export(watch, thousand):
     page.click("#lasso")
     box = page.locator("#over").bounding_box()
     corners = [(250, 250), (420, 240), (430, 420), (260, 400)]
-    page.mouse.move(box["x"] + corners[0][0], box["y"] + corners[0][1])
-    page.mouse.down()
-    for x, y in corners[1:]:
-        page.mouse.move(box["x"] + x, box["y"] + y)
-    page.mouse.up()
+    drag(page, *((box["x"] + x, box["y"] + y) for x, y in corners))
     wanted = [i for i in range(1_000) if inside(page.evaluate(f"grnfMap.place({i})"), corners)]
     assert len(wanted) > 20
     assert page.locator("#selected").inner_text() == f"{len(wanted)} graphs selected"
@@ -217,17 +222,26 @@ def color_by(page, name):
     page.keyboard.press("Tab")
 
 
-def pixels(page):
-    """How many pixels of the canvas of points are painted, and the sum of their colours."""
-    return page.evaluate("""() => {
-      const from = document.getElementById('points'), copy = document.createElement('canvas');
+def pixels(page, canvas="points", least=129):
+    """How many pixels of a canvas are painted, and the sum of their colours."""
+    return page.evaluate(
+        """([canvas, least]) => {
+      const from = document.getElementById(canvas), copy = document.createElement('canvas');
       copy.width = from.width; copy.height = from.height;
       const ctx = copy.getContext('2d'); ctx.drawImage(from, 0, 0);
       const data = ctx.getImageData(0, 0, copy.width, copy.height).data; let painted = 0, sum = 0;
       for (let i = 0; i < data.length; i += 4)
-        if (data[i + 3] > 128) { painted++; sum += data[i] + 3 * data[i + 1] + 7 * data[i + 2]; }
+        if (data[i + 3] >= least) { painted++; sum += data[i] + 3 * data[i + 1] + 7 * data[i + 2]; }
       return [painted, sum];
-    }""")
+    }""",
+        [canvas, least],
+    )
+
+
+def painted_over(page):
+    """How many pixels of the canvas of rings and lines are painted."""
+    page.wait_for_timeout(200)
+    return pixels(page, "over", 1)[0]
 
 
 @pytest.fixture(scope="module")
@@ -280,18 +294,6 @@ def test_search_in_columns_and_smiles(watch, wide):
     assert page.locator("#found li").inner_text().startswith("ring 199 · a name")
 
 
-def painted_over(page):
-    """How many pixels of the canvas of rings and lines are painted."""
-    page.wait_for_timeout(200)
-    return page.evaluate("""() => {
-      const from = document.getElementById('over'), copy = document.createElement('canvas');
-      copy.width = from.width; copy.height = from.height;
-      const ctx = copy.getContext('2d'); ctx.drawImage(from, 0, 0); let sum = 0;
-      const data = ctx.getImageData(0, 0, copy.width, copy.height).data;
-      for (let i = 3; i < data.length; i += 4) if (data[i]) sum++;
-      return sum; }""")
-
-
 def test_rings_of_hits_go_when_one_is_chosen(watch, thousand):
     page = watch(replace(thousand, nearest=large_map(1).nearest)).page
     page.fill("#search", "ring")
@@ -324,10 +326,7 @@ def test_a_range_of_the_histogram_filters(watch, thousand):
     page.locator("#legend button").first.click()  # filters of several columns hold at once
     color_by(page, "height")
     box = page.locator("#legend canvas").bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 20)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
-    page.mouse.up()
+    drag(page, *((box["x"] + share * box["width"], box["y"] + 20) for share in (0.25, 0.5)))
     low, high = page.evaluate("grnfMap.link()").split("r=")[1].split("&")[0].split("+")[1:]
     assert (float(low), float(high)) == pytest.approx((0.25, 0.5), abs=0.01)
     left = sum(float(low) <= i / 1_000 <= float(high) and i % 6 > 0 for i in range(1_000))
@@ -343,11 +342,7 @@ def test_a_link_restores_the_view(watch, thousand):
     page.wait_for_selector(".near button")
     page.locator("#legend button").nth(1).click()
     page.keyboard.down("Shift")
-    page.mouse.move(300, 300)
-    page.mouse.down()
-    for x, y in [(450, 290), (460, 440), (310, 430)]:
-        page.mouse.move(x, y)
-    page.mouse.up()
+    drag(page, (300, 300), (450, 290), (460, 440), (310, 430))
     page.keyboard.up("Shift")
     color_by(page, "height")
     page.click("#in")

@@ -19,14 +19,20 @@ from grnf.metric.betting import C, betting_interval
 from grnf.metric.bounds import failure_probability
 
 
-def test_values():
+@pytest.mark.parametrize("heads", [1, 4])
+def test_estimates_are_means_of_independent_terms(heads):
+    """Features of the same hidden draw are averaged before errors are estimated."""
     z1, z2 = np.random.default_rng(0).normal(size=(2, 100)) / 10
-    estimate = distance(z1, z2)
-    terms = 100 * (z1 - z2) ** 2
-    assert estimate.squared == pytest.approx(np.sum((z1 - z2) ** 2))
-    assert estimate.value == pytest.approx(np.linalg.norm(z1 - z2))
-    assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 10)
-    assert distance(z1 - z2, np.zeros(100)) == estimate  # centred or not
+    far, near = distance(z1, z2, heads=heads), kernel_estimate(z1, z2, heads=heads)
+    for estimate, mean, products in ((far, far.squared, (z1 - z2) ** 2), (near, near.value, z1 * z2)):
+        terms = 100 * products.reshape(-1, heads).mean(axis=1)
+        assert estimate.n_components == len(terms) == 100 / heads
+        assert mean == pytest.approx(terms.mean())
+        assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / math.sqrt(len(terms)))
+    assert far.value == pytest.approx(np.linalg.norm(z1 - z2))
+    assert near.value == pytest.approx(pairwise_kernels([z1], [z2])[0, 0])
+    assert distance(z1 - z2, np.zeros(100), heads=heads) == far  # centred or not
+    assert f"{near:.2f}" == f"{near.value:.2f} ± {near.standard_error:.2f}"
     assert f"{distance([0.0, 0.0], [0.3, 0.4]):.2f}" == "0.50 ± 0.07"
 
 
@@ -65,23 +71,8 @@ def test_unbounded_terms_need_the_normal_interval():
     assert f"{estimate}" == str(estimate) == f"{estimate.value:.4g} ± {estimate.value_error:.4g}"
 
 
-def test_heads_are_averaged_before_errors_are_estimated():
-    z = np.random.default_rng(0).normal(size=12)
-    estimate = distance(np.zeros(12), z, heads=3)
-    terms = 12 * (z**2).reshape(4, 3).mean(axis=1)
-    assert estimate.squared == pytest.approx(np.sum(z**2))
-    assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 2)
-    assert estimate.n_components == 4
-    with pytest.raises(ValueError, match="heads must divide the length 12 of the vectors, got 5"):
-        distance(np.zeros(12), z, heads=5)
-
-
-def test_kernel_values_and_intervals_are_the_formulas():
-    z1, z2 = np.random.default_rng(0).normal(size=(2, 100)) / 10
-    estimate = kernel_estimate(z1, z2)
-    terms = 100 * z1 * z2
-    assert estimate.value == pytest.approx(pairwise_kernels([z1], [z2])[0, 0])
-    assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 10)
+def test_kernel_intervals_are_the_formulas():
+    estimate = kernel_estimate(*np.random.default_rng(0).normal(size=(2, 100)) / 10)
     log = math.log(4 / 0.1)
     radius = math.sqrt(2 * estimate.standard_error**2 * log) + 7 * 5 * log / (3 * 99)  # range of tanh: 2
     assert estimate.interval(0.9, "bernstein") == pytest.approx(
@@ -90,19 +81,10 @@ def test_kernel_values_and_intervals_are_the_formulas():
     radius = 5 * math.sqrt(math.log(2 / 0.1) / 200)
     low, high = estimate.interval(0.9, "hoeffding")
     assert (low, high) == pytest.approx((max(estimate.value - radius, -1), estimate.value + radius))
-    assert f"{estimate:.2f}" == f"{estimate.value:.2f} ± {estimate.standard_error:.2f}"
     assert kernel_estimate([0.1], [0.1]).interval(method="bernstein") == (-1.0, 4.0)
-
-
-def test_kernel_heads_and_bad_arguments():
-    z = np.random.default_rng(0).normal(size=(2, 12))
-    terms = 12 * (z[0] * z[1]).reshape(4, 3).mean(axis=1)
-    estimate = kernel_estimate(*z, heads=3)
-    assert (estimate.value, estimate.n_components) == (pytest.approx(terms.mean()), 4)
-    assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 2)
     with pytest.raises(ValueError, match="'bernstein', 'hoeffding', 'clt' or None, got 't'"):
         estimate.interval(method="t")
-    unbounded = kernel_estimate(*z, activation="identity")
+    unbounded = kernel_estimate([0.1, 0.2], [0.3, 0.4], activation="identity")
     for method in ("betting", "bernstein", "hoeffding"):
         with pytest.raises(ValueError, match=f"method must be 'clt' .*, got '{method}'. Or pass"):
             unbounded.interval(method=method)
@@ -235,6 +217,10 @@ def test_truncation_bias():
     ("call", "message"),
     [
         (lambda: distance([1.0], [1.0, 2.0]), "equal lengths, got 1 and 2"),
+        (
+            lambda: distance(*np.ones((2, 12)), heads=5),
+            "heads must divide the length 12 of the vectors, got 5",
+        ),
         (lambda: distance(np.ones((2, 2)), np.ones((2, 2))), r"z1 must be the vector of a single graph"),
         (lambda: distance([np.nan], [1.0]), "z1 must hold finite numbers, got NaN"),
         (
@@ -249,10 +235,7 @@ def test_truncation_bias():
         (lambda: required_dimension(0, 0.1), "eps must be a positive number, got 0"),
         (lambda: required_dimension("a", 0.1), "eps must be a positive number, got 'a'"),
         (lambda: required_dimension(0.1, 1), "delta must be a number strictly between 0 and 1, got 1"),
-        (
-            lambda: required_dimension(0.1, 0.1, bound="markov"),
-            "bound must be 'hoeffding', 'chebyshev' or",
-        ),
+        (lambda: required_dimension(0.1, 0.1, bound="markov"), "bound must be 'hoeffding', 'chebyshev' or"),
         (lambda: required_dimension(0.1, 0.1, quantity="angle"), "quantity must be 'distance' or 'kernel'"),
         (lambda: required_dimension(0.1, 0.1, activation="relu"), "activation must be bounded, got 'relu'"),
         (lambda: required_dimension(0.1, 0.1, variance=1.0), "bound must be 'chebyshev' or 'clt' if"),

@@ -119,7 +119,6 @@ def test_gram_matrices_are_positive_and_centred(graphs, activation):
     np.testing.assert_allclose(grnf.marginal_kernel(some[:3], some), K[:3], rtol=1e-9, atol=1e-14)
 
 
-@pytest.mark.slow
 def test_memory_changes_nothing(graphs):
     many = graphs * 30
     few, much = (GRNF(2048, random_state=0, max_memory=m).fit(many) for m in ("2MB", "1GB"))

@@ -26,16 +26,8 @@ def inputs(node_width=1, edge_width=1, sizes=(4, 0, 3, 1), seed=0):
     return x, batch.edge_index, edge_attr, batch.batch, batch.num_graphs
 
 
-KERNELS = [
-    *((1, name) for name in ACTIVATIONS if (1, name) not in COMPILED),  # their derivatives, in a small kernel
-    *COMPILED,
-    *(
-        pytest.param(k, name, marks=pytest.mark.slow)
-        for k in (2, 3, 4)
-        for name in ACTIVATIONS
-        if (k, name) not in COMPILED
-    ),
-]
+KERNELS = sorted({*COMPILED, *((1, name) for name in ACTIVATIONS)})
+"""The derivatives of all activations, in a small kernel, and all kernels with two of them."""
 
 
 @pytest.mark.parametrize(("heads", "basis"), [(1, "indicator"), (2, "overlapping")])

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import time
 import warnings
 from pathlib import Path
@@ -54,23 +55,38 @@ def cluster():
             yield client
 
 
-@pytest.fixture
-def source(tmp_path):
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
     """A file of 100 graphs: ten shards of ten."""
-    graphs, _ = make_sbm(100, random_state=0)
-    write_graphs(tmp_path / "graphs.g6", graphs, lossy=True)
-    return tmp_path / "graphs.g6"
+    path = tmp_path_factory.mktemp("source") / "graphs.g6"
+    write_graphs(path, make_sbm(100, random_state=0)[0], lossy=True)
+    return path
+
+
+def embedded(source, folder, **options):
+    """Embed a file into a folder."""
+    options = {"shard_size": 10, "block_size": 4, **options}
+    return scale.embed(source, folder, GRNF(8, random_state=0), **options)
 
 
 @pytest.fixture
 def embed(source, tmp_path):
-    """Embed the file into a folder."""
+    """Embed the file, or another one, into a folder."""
+    return lambda name="vectors", file=source, **options: embedded(file, tmp_path / name, **options)
 
-    def embed(name="vectors", **options):
-        options = {"shard_size": 10, "block_size": 4, **options}
-        return scale.embed(source, tmp_path / name, GRNF(8, random_state=0), **options)
 
-    return embed
+@pytest.fixture(scope="module")
+def expected(source, tmp_path_factory):
+    """What this process makes, undisturbed."""
+    folder = tmp_path_factory.mktemp("expected") / "vectors"
+    assert embedded(source, folder).n_shards == 10
+    return sums(folder)
+
+
+@pytest.fixture
+def own(source, tmp_path):
+    """A copy of the file that a test may change."""
+    return shutil.copy(source, tmp_path / "graphs.g6")
 
 
 @pytest.fixture

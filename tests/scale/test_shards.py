@@ -31,13 +31,6 @@ pq = require("pyarrow.parquet")
 VECTORS = "vectors"
 
 
-@pytest.fixture
-def expected(embed, tmp_path):
-    """What this process makes, undisturbed."""
-    assert embed("expected").n_shards == 10
-    return sums(tmp_path / "expected")
-
-
 def test_vectors_are_those_of_the_transformer(embed, source, tmp_path):
     report = embed()
     assert (report.n_graphs, report.n_components, report.set_aside, report.bad) == (100, 8, [], [])
@@ -105,14 +98,14 @@ def test_a_resume_that_fails_costs_nothing(embed, expected, tmp_path, monkeypatc
     assert embed(resume=True).computed == []
 
 
-def test_other_input_is_another_run_and_other_files_are_left_alone(embed, source, tmp_path):
-    embed()
-    source.write_text(source.read_text() + "Bw\n")
+def test_other_input_is_another_run_and_other_files_are_left_alone(embed, own, tmp_path):
+    embed(file=own)
+    own.write_text(own.read_text() + "Bw\n")
     with pytest.raises(FileExistsError, match=r"is of another run and cannot be resumed: input\.sha256"):
-        embed(resume=True)
+        embed(file=own, resume=True)
     (tmp_path / VECTORS / "thesis.tex").write_text("do not remove")
     with pytest.raises(FileExistsError, match=r"holds thesis.tex, which is not a shard"):
-        embed(force=True)
+        embed(file=own, force=True)
 
 
 def test_a_second_run_is_told_who_is_there(embed, tmp_path, monkeypatch):
@@ -177,9 +170,10 @@ def test_a_poisoned_shard_is_set_aside_after_three_tries(embed, poison, expected
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["processes", "dask"])
-def test_a_shard_that_kills_is_set_aside_and_the_rest_goes_on(engine, embed, poison, client, tmp_path):
+def test_a_shard_that_kills_is_set_aside_and_the_rest_goes_on(engine, embed, poison, request):
     poison({"2": "what a shard", "5": "kill"})
-    report = embed(**({"n_jobs": 2} if engine == "processes" else {"dask": client}))
+    workers = {"n_jobs": 2} if engine == "processes" else {"dask": request.getfixturevalue("client")}
+    report = embed(**workers)
     failing, killing = report.set_aside
     assert (failing["shard"], failing["reason"]) == (2, "RuntimeError: what a shard")
     assert killing["shard"] == 5
@@ -279,16 +273,16 @@ def test_no_scheduler_answers(embed, monkeypatch):
         embed(dask="tcp://127.0.0.1:1")
 
 
-def test_bad_graphs_fail_their_shard_or_are_told(embed, source):
-    lines = source.read_text().splitlines()
+def test_bad_graphs_fail_their_shard_or_are_told(embed, own):
+    lines = own.read_text().splitlines()
     lines[25] = "no graph6 at all"
-    source.write_text("\n".join(lines) + "\n")
-    report = embed()
+    own.write_text("\n".join(lines) + "\n")
+    report = embed(file=own)
     assert [aside["shard"] for aside in report.set_aside] == [2]
     assert "line 26" in report.set_aside[0]["reason"]
-    report = embed("skipped", on_error="skip")
+    report = embed("skipped", own, on_error="skip")
     assert (report.n_graphs, [bad["graph_id"] for bad in report.bad]) == (99, ["25"])
-    report = embed("nan", on_error="nan")
+    report = embed("nan", own, on_error="nan")
     assert (report.n_graphs, len(report.bad)) == (100, 1)
     assert np.isnan(read_vectors(report.output).Z[25]).all()
 

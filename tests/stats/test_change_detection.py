@@ -28,31 +28,25 @@ def normal(seed, n, shift=0.0, d=6):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["heavy tails", "ties"])
-def test_false_alarms_are_at_most_alpha(kind):
+@pytest.mark.parametrize(
+    ("promise", "n_fitted", "draw"),
+    [
+        ({"alpha": 0.25}, 30, lambda generator: generator.standard_t(2, size=(130, 4))),
+        ({"alpha": 0.25}, 30, lambda generator: generator.integers(2, size=(130, 3)).astype(float)),
+        ({"mean_time": 200}, 60, lambda generator: generator.normal(size=(160, 3))),
+    ],
+    ids=["heavy tails", "ties", "mean time"],
+)
+def test_the_probability_of_a_false_alarm(promise, n_fitted, draw):
+    """At most alpha, or t / (2 mean_time) within t graphs: 0.25 each."""
     alarms = 0
     for seed in range(60):
-        generator = np.random.default_rng(seed)
-        if kind == "ties":
-            Z = generator.integers(2, size=(130, 3)).astype(float)
-        else:
-            Z = generator.standard_t(2, size=(130, 4))
-        detector = detector_of(alpha=0.25, n_neighbors=3, random_state=seed).fit(Z[:30])
-        alarms += detector.update(Z[30:]).alarm is not None
-    assert binomtest(alarms, 60, 0.25, alternative="greater").pvalue > 0.01
-
-
-@pytest.mark.slow
-def test_false_alarms_of_the_mean_time():
-    """Within t graphs, t / (2 mean_time) at most: 0.25 here."""
-    alarms = 0
-    for seed in range(50):
-        Z = normal(seed, 160, d=3)
-        detector = detector_of(mean_time=200, n_neighbors=3, random_state=seed).fit(Z[:60])
-        update = detector.update(Z[60:])
+        Z = draw(np.random.default_rng(seed))
+        detector = detector_of(**promise, n_neighbors=3, random_state=seed).fit(Z[:n_fitted])
+        update = detector.update(Z[n_fitted:])
         alarms += update.alarm is not None
-        assert np.isnan(update.pvalues).all()
-    assert binomtest(alarms, 50, 0.25, alternative="greater").pvalue > 0.01
+        assert np.isnan(update.pvalues).all() == ("mean_time" in promise)
+    assert binomtest(alarms, 60, 0.25, alternative="greater").pvalue > 0.01
 
 
 @pytest.mark.parametrize("promise", [{"alpha": 0.05}, {"mean_time": 5000}])
@@ -163,7 +157,7 @@ def test_streams_that_are_refused():
     detector = detector_of().fit(normal(0, 30))
     for stream, ids, what in (
         (np.zeros((0, 6)), None, "empty"),
-        (normal(0, 3, d=5), None, "length 5, and the reference has length 6"),
+        (normal(0, 3, d=5), None, "the stream: vectors have length 5, expected length 6"),
         (np.full((2, 6), np.nan), None, "the stream, graph 0: .* NaN"),
         ([Graph(2, [(0, 1)])], None, "Give vectors, or a transformer"),
         (normal(0, 3), ["a", "b"], "2 ids for 3"),

@@ -85,9 +85,9 @@ def test_pendant_trees_on_hard_graphs():
     assert not any(one.finished for one in certificates(grown[1:], limit=1))
 
 
-def test_codes_are_orbits_on_pendant_trees_too():
-    for seed in range(8):
-        graph = thread(12, seed, seed % 3, attributes=False)
+def test_codes_are_orbits_of_the_nodes():
+    threads = [thread(12, seed, seed % 3, attributes=False) for seed in range(8)]
+    for graph in threads + [as_graph(nx.random_regular_graph(3, 10, seed)) for seed in range(12)]:
         codes = node_codes(GraphBatch.from_graphs([graph]))
         n = graph.n_nodes
         marked = certificates([Graph(n, graph.edges, np.eye(n)[v]) for v in range(n)])

@@ -10,15 +10,6 @@ import numpy.typing as npt
 from grnf.errors import GraphError
 from grnf.typing import FloatArray, IntArray
 
-__all__ = [
-    "conformal_pvalues",
-    "offsets",
-    "positions_of",
-    "principal_axes",
-    "ragged_indices",
-    "row_sample",
-]
-
 
 def offsets(counts: Any) -> IntArray:
     """Return where groups of these sizes begin, and at the end their total size."""

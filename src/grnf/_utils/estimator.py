@@ -1,4 +1,4 @@
-"""The base of all estimators of graphs: lifts, transformers and models."""
+"""The bases of all estimators of graphs: lifts, transformers, models and detectors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["GraphEstimator"]
+
+class GraphInput(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose input is a collection of graphs, not an array."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
 
 
-class GraphEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class GraphEstimator(TransformerMixin, GraphInput):  # type: ignore[misc]
     """What all estimators of graphs share."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -89,8 +96,3 @@ class GraphEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _column_counts(self) -> dict[str, int]:
         """Return the number of columns by the first part of their names."""
         raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags

@@ -28,26 +28,6 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-__all__ = [
-    "atomic_write",
-    "check_free",
-    "is_pipe",
-    "make_folder",
-    "npy_header",
-    "remove_abandoned",
-    "rename",
-    "room_for",
-    "sealed",
-    "sync",
-    "sync_folder",
-    "try_lock",
-    "unfinished",
-    "unsealed",
-    "write_array",
-    "write_json",
-    "written_aside",
-]
-
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 HELD = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF}

@@ -6,8 +6,6 @@ import numpy as np
 
 from grnf.typing import Keys
 
-__all__ = ["GOLDEN", "hash_pairs", "mix"]
-
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 

@@ -22,8 +22,6 @@ from typing import Any, ParamSpec, TypeVar
 import numba
 from numba.core import event
 
-__all__ = ["compiled", "exact", "inlined", "inner"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -138,7 +136,7 @@ TOPICS = {
     "engine.tuple_types": "features of orders 3 and above",
     "engine.type_sums": "features of orders 3 and above",
     "engine.tuple_sums": "features of orders 3 and above",
-    "estimators": "the kernel of WL labels",
+    "estimators": "WL labels",
     "lifts": "random walks",
     "search": "nearest neighbors",
     "stats": "p-values",

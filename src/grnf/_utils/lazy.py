@@ -1,4 +1,4 @@
-"""Packages whose names are loaded when they are first used."""
+"""Packages whose names are loaded when they are first used, and packages that need not be installed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["lazy"]
+
+def guest(module: str, what: str, extra: str = "io") -> Any:
+    """Import an optional dependency, or raise an error that tells how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = module.partition(".")[0].replace("_", "-")
+        raise ImportError(f"{what} need {package}: pip install 'grnf[{extra}]'") from None
 
 
 def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:

@@ -18,8 +18,6 @@ from typing import IO
 from grnf._utils.files import room_for, try_lock
 from grnf.errors import GrnfWarning
 
-__all__ = ["LOCK", "FolderInUseError", "FolderLock"]
-
 LOCK = "lock"
 SIGNATURE = b'{"pid": '
 CURE = "Remove it, or write to another output"

@@ -10,8 +10,6 @@ from typing import TypeVar
 
 from grnf.errors import GraphError
 
-__all__ = ["check_graph_memory", "check_memory", "within_memory"]
-
 T = TypeVar("T")
 SHARE = 0.5
 """Part of the memory that one graph may take by default."""

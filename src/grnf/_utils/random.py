@@ -22,8 +22,6 @@ from grnf._utils.jit import exact, inlined
 from grnf._utils.rules import Instance, Int, OneOf, Rule, checked
 from grnf.typing import FloatArray, IntArray, Keys
 
-__all__ = ["SEED_RULES", "draw_seed", "fill_normals", "page_generator", "uniforms"]
-
 SEED_RULES: tuple[Rule | str, ...] = (
     OneOf(None),
     Int(0),

@@ -14,8 +14,6 @@ from typing import IO, Any
 from grnf._utils.files import atomic_write
 from grnf.errors import invalid
 
-__all__ = ["html_table", "safe_text", "write_table", "write_text_table"]
-
 SUFFIXES = (".csv", ".json", ".parquet")
 NUMBERS = (
     "distance", "kernel", "low", "high", "score", "pvalue", "adjusted", "adds", "standard_error", "cost",

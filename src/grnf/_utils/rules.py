@@ -19,22 +19,6 @@ import numpy as np
 
 from grnf.errors import invalid
 
-__all__ = [
-    "Bool",
-    "Instance",
-    "Int",
-    "MemorySize",
-    "OneOf",
-    "Real",
-    "Rule",
-    "Table",
-    "checked",
-    "checked_parameters",
-    "memory_size",
-    "param",
-    "rules_of",
-]
-
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -172,14 +156,11 @@ def rules_of(kind: type) -> Table:
     return {name: own.metadata["rules"] for name, own in fields.items() if "rules" in own.metadata}
 
 
-def checked_parameters(estimator: Any, table: Table | None = None) -> dict[str, Any]:
-    """Return the parameters of an estimator in Python's own types, each checked by its rule.
-
-    By default the rules are those of its fields.
-    """
-    table = rules_of(type(estimator)) if table is None else table
+def checked_parameters(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator in Python's own types, each checked by the rules of its field."""
     owner, given = type(estimator).__name__, estimator.get_params(deep=False)
-    return {name: checked(given[name], name, *rules, owner=owner) for name, rules in table.items()}
+    rules = rules_of(type(estimator))
+    return {name: checked(given[name], name, *own, owner=owner) for name, own in rules.items()}
 
 
 def _either(words: list[str]) -> str:

@@ -17,8 +17,6 @@ from threadpoolctl import ThreadpoolController
 
 from grnf._utils.rules import Int, OneOf, checked
 
-__all__ = ["blas_threads", "in_processes", "n_workers", "no_progress", "progress", "run"]
-
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 

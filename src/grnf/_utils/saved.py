@@ -26,11 +26,6 @@ import numpy.typing as npt
 from grnf._utils.rules import Bool, Instance, Int, Rule
 from grnf.errors import GraphError
 
-__all__ = [
-    "ANY", "BOOL", "COUNT", "NUMBER", "OBJECT", "TEXT", "TEXTS", "Array", "FileName", "Optional",
-    "check_version", "damaged", "parse_json", "read_arrays", "validate", "validate_arrays",
-]  # fmt: skip
-
 CURE = "The file is damaged or was changed"
 LONGEST_VALUE = 60
 DAMAGE = (

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["counted"]
-
 
 def counted(count: int, things: str) -> str:
     """Return a count with what is counted. For 1, its first plural becomes a singular.

@@ -12,16 +12,6 @@ from functools import cache
 from math import comb
 from typing import TypeAlias
 
-__all__ = [
-    "Partition",
-    "bell",
-    "complies",
-    "n_slots",
-    "positions",
-    "set_partitions",
-    "stirling",
-]
-
 Partition: TypeAlias = tuple[int, ...]
 
 

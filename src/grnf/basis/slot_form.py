@@ -25,8 +25,6 @@ from grnf.basis.partitions import Partition, n_slots, positions, set_partitions
 from grnf.errors import invalid
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["BASES", "SlotMap", "check_basis", "slot_map", "slot_statistics"]
-
 BASES = ("indicator", "overlapping")
 
 

@@ -14,8 +14,6 @@ import numpy as np
 from grnf.basis.partitions import Partition
 from grnf.typing import BoolArray
 
-__all__ = ["indicator_tensor", "overlapping_tensor"]
-
 
 @lru_cache(maxsize=1024)
 def indicator_tensor(gamma: Partition, n: int) -> BoolArray:

@@ -19,8 +19,6 @@ from grnf._version import __version__
 from grnf.cli.command import Command, Group, command
 from grnf.cli.messages import ClosedOutput, Terminal
 
-__all__ = ["app", "main"]
-
 ABOUT = "Embed, compare, search, test and map graphs with Graph Random Neural Features."
 OUT_OF_MEMORY = "Use fewer graphs at a time (--block-size), fewer features (-m) or fewer threads (--n-jobs)"
 COMMANDS = {

@@ -15,8 +15,6 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from typer import Argument, BadParameter, Option
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["Command", "Group", "command"]
-
 OUTPUTS = ("output", "picture", "save_layout")
 INPUTS = ("reference", "like", "pairs", "delete", "onto")
 """Parameters that name files to write, and options that name files to read."""

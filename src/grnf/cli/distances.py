@@ -6,8 +6,7 @@ import csv
 import json
 import math
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
 ZERO, MOST_ZEROS = 1e-6, 1_000
 """Distances below the first count as 0. The second is the number of such pairs that are tested."""
+Pair = tuple[list[str], tuple[int, int]]
+"""The ids of two graphs, and their rows."""
 BYTES_OF_ROWS = 2**25
 """Size of the rows of the matrix that are held in memory at a time."""
 
@@ -93,10 +94,12 @@ def distances(
     rows = _rows(first, second, name, exactly, zeros, job.quiet)
     if job.pairs is not None:
         columns = ["graph_1", "graph_2", name, *([] if confidence is None else ["low", "high", "method"])]
-        if confidence is not None and not kernel and _can_be_read_again(names):
-            first = _with_graphs(first, job)
-            second = first if other is None else _with_graphs(second, job)
-        job.write(columns, _pairs(job.pairs, first, second, name, confidence, exactly, zeros))
+        pairs: Iterable[Pair] = _read_pairs(job.pairs, first, second)
+        graphs = None
+        if confidence is not None and not kernel:
+            pairs = list(pairs)
+            graphs = _read_again([rows for _, rows in pairs], names, sides, job)
+        job.write(columns, _pairs(pairs, first, second, name, confidence, exactly, graphs, zeros))
     elif job.nearest is not None:
         records = _nearest(rows, first, second, name, job.nearest)
         job.write(["graph_id", "rank", "neighbor", name], records)
@@ -105,7 +108,7 @@ def distances(
     else:
         _write_matrix(job, rows, first, second, name)
     if zeros:
-        _report_zeros(zeros, names, (first, second), job)
+        _report_zeros(sorted(zeros), names, sides, job)
     if job.output != "-":
         shape = len(first), len(second)
         job.summarize({"graphs": shape}, f"{shape[0]:,} x {shape[1]:,} graphs")
@@ -159,32 +162,40 @@ def _rows(
             advance(len(rows))
 
 
-def _can_be_read_again(names: list[str]) -> bool:
-    return not any(name == "-" or is_pipe(name) for name in names)
+def _read_again(
+    pairs: Sequence[tuple[int, int]], names: Sequence[str], sides: Sequence[Collection], job: Matrix
+) -> list[dict[int, Any]] | None:
+    """Read the graphs of pairs of rows again. Return None for vectors, pipes, and graphs without vectors."""
+    job, found = replace(job, quiet=True), []
+    for at, (name, side) in enumerate(zip(names, sides, strict=True)):
+        wanted = {row for pair in pairs for row in (pair if len(names) == 1 else pair[at : at + 1])}
+        if name == "-" or is_pipe(name) or holds_vectors(name, job.format):
+            return None
+        own, ids = {}, []
+        with job.open(name) as source:
+            for row, (_, graph_id, graph) in enumerate(source.usable(job.on_error, [])):
+                ids.append(graph_id)
+                if row in wanted:
+                    own[row] = graph
+        if ids != side.ids:
+            return None
+        found.append(own)
+    return [found[0], found[-1]]
 
 
 def _report_zeros(
-    zeros: set[tuple[int, int]], names: list[str], sides: tuple[Collection, Collection], job: Matrix
+    zeros: list[tuple[int, int]], names: Sequence[str], sides: Sequence[Collection], job: Matrix
 ) -> None:
-    """Print a note if graphs at distance 0 are not isomorphic. The graphs are read again."""
-    if not _can_be_read_again(names) or any(holds_vectors(name, job.format) for name in names):
-        return
+    """Print a note if graphs at distance 0 are not isomorphic."""
     from grnf.estimators import GRNF
 
-    chosen: list[dict[int, Any]] = [{}, {}]
-    for position in (0, -1):
-        wanted, count = {pair[position] for pair in zeros}, 0
-        with job.open(names[position]) as source:
-            for *_, graph in source.usable(job.on_error, []):
-                if count in wanted:
-                    chosen[position][count] = graph
-                count += 1
-        if count != len(sides[position]):  # some have no vector, so rows are others
-            return
-    fitted = GRNF(1).fit([graph for side in chosen for graph in side.values()])
-    found = [(i, j) for i, j in sorted(zeros) if fitted._are_different(chosen[0][i], chosen[1][j])]
+    graphs = _read_again(zeros, names, sides, job)
+    if graphs is None:
+        return
+    fitted = GRNF(1).fit([graph for side in graphs for graph in side.values()])
+    found = [(i, j) for i, j in zeros if fitted._are_different(graphs[0][i], graphs[1][j])]
     if found:
-        first, second = sides[0].ids[found[0][0]], sides[1].ids[found[0][1]]
+        first, second = sides[0].ids[found[0][0]], sides[-1].ids[found[0][1]]
         job.note(
             f"grnf: distance 0 of graphs that are not isomorphic: {counted(len(found), 'pairs')}, for "
             f"example {first} and {second}. A larger order, for example --orders 1:1/3,2:1/3,3:1/3, may "
@@ -241,24 +252,20 @@ def _nearest(
                 yield {"graph_id": first.ids[number], "rank": rank, "neighbor": neighbor, name: value}
 
 
-def _with_graphs(collection: Collection, job: Matrix) -> Collection:
-    """Read the graphs of vectors again, for the upper bounds of distances. Bad ones were reported before."""
-    graphs = replace(job, quiet=True).collection(collection.name)
-    if graphs.graphs is None or graphs.ids != collection.ids:
-        return collection
-    return replace(collection, graphs=graphs.graphs)
-
-
 def _pairs(
-    path: Path,
+    pairs: Iterable[Pair],
     first: Collection,
     second: Collection,
     name: str,
     confidence: float | None,
     exactly: Callable[..., FloatArray] | None,
+    graphs: list[dict[int, Any]] | None,
     zeros: set[tuple[int, int]],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the values of the pairs in a file, with intervals of this confidence, and note zeros."""
+    """Yield the values of pairs, with intervals of this confidence, and note zeros.
+
+    `graphs` are those of the rows, for the upper bounds of distances.
+    """
     from grnf import metric
 
     precision = {}
@@ -272,17 +279,17 @@ def _pairs(
             )
         precision = first.transformer._precision()
     estimate = metric.distance if name == "distance" else metric.kernel_estimate
-    for ids, i, j in _read_pairs(path, first, second):
-        low = high = method = value = None
+    for ids, (i, j) in pairs:
+        value = low = high = method = None
         if exactly is not None:
             value = float(exactly([first.graphs[i]], [second.graphs[j]])[0, 0])
         elif math.isfinite(first.vectors[i].sum() + second.vectors[j].sum()):
             found: Any = estimate(first.vectors[i], second.vectors[j], **precision)
             value = found.value
             if confidence is not None:
-                if name == "distance" and first.graphs and second.graphs:
-                    graphs = first.graphs[i], second.graphs[j]
-                    found = replace(found, upper=partial(first.transformer._upper_bound, *graphs))
+                if graphs is not None:
+                    bound = partial(first.transformer._upper_bound, graphs[0][i], graphs[1][j])
+                    found = replace(found, upper=bound)
                 method = "betting" if math.isfinite(precision["largest_term"]) else "clt"
                 low, high = found.interval(confidence, method)
         if name == "distance" and value is not None and value < ZERO and len(zeros) < MOST_ZEROS:
@@ -291,20 +298,22 @@ def _pairs(
         yield record if confidence is None else {**record, "low": low, "high": high, "method": method}
 
 
-def _read_pairs(path: Path, first: Collection, second: Collection) -> Iterator[tuple[list[str], int, int]]:
+def _read_pairs(path: Path, first: Collection, second: Collection) -> Iterator[Pair]:
     """Yield the ids of the pairs in a file and their rows. A first line without a known id is a header."""
-    counts = [Counter(side.ids) for side in (first, second)]
-    rows = [{name: row for row, name in enumerate(side.ids)} for side in (first, second)]
+    rows: list[dict[str, list[int]]] = [{}, {}]
+    for known, side in zip(rows, (first, second), strict=True):
+        for row, name in enumerate(side.ids):
+            known.setdefault(name, []).append(row)
     with open(path, newline="", encoding="utf-8") as file:
         for line, entries in enumerate(csv.reader(file), start=1):
             where, ids = f"{path}, line {line}", [entry.strip() for entry in entries]
             if len(ids) != 2:
                 raise GraphError(f"expected two ids, found {len(ids)} columns", where=where)
-            known = [count[graph_id] for graph_id, count in zip(ids, counts, strict=True)]
-            if line == 1 and not any(known):
+            found = [known.get(name, []) for name, known in zip(ids, rows, strict=True)]
+            if line == 1 and not any(found):
                 continue
-            for graph_id, side, times in zip(ids, (first, second), known, strict=True):
-                if times != 1:
-                    number = "several graphs" if times else "no graph"
-                    raise GraphError(f"{side.name} has {number} called {graph_id!r}", where=where)
-            yield ids, rows[0][ids[0]], rows[1][ids[1]]
+            for name, side, own in zip(ids, (first, second), found, strict=True):
+                if len(own) != 1:
+                    number = "several graphs" if own else "no graph"
+                    raise GraphError(f"{side.name} has {number} called {name!r}", where=where)
+            yield ids, (found[0][0], found[1][0])

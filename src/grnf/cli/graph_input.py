@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from grnf.estimators import GRNF
     from grnf.io.files.source import Source
 
-__all__ = [
-    "Input", "LikeInput", "OnError", "Sample", "SourceArgument", "TableJob", "VectorJob", "check_format",
-    "holds_vectors", "require_graphs",
-]  # fmt: skip
-
 FIT_GRAPHS = 32_768
 """First graphs of a file, on which joint features are fitted."""
 MOST_REASONS = 5
@@ -57,9 +52,7 @@ class Input(Messages, panel="Input"):
     smiles_column: Annotated[
         str | None, "NAME", "SMILES column of a table. By default found by its name or values."
     ] = None
-    id_column: Annotated[str | None, "NAME", "Id column of a SMILES table. By default found by its name."] = (
-        None
-    )
+    id_column: Annotated[str | None, "NAME", "Id column of a SMILES table. By default found by name."] = None
     target: Annotated[
         list[str] | None, "NAME", "Label column of a SMILES table. Several: repeat it, or use commas."
     ] = None
@@ -118,8 +111,9 @@ class Input(Messages, panel="Input"):
         from grnf.io.files.reading import file_of
         from grnf.io.files.survey import named_columns
 
-        about: dict[str, Any] = {"encoding": self.encoding, "max_memory": self.graph_memory}
-        about |= {
+        about: dict[str, Any] = {
+            "encoding": self.encoding,
+            "max_memory": self.graph_memory,
             "header": False if self.no_header else None,
             "decimal": "," if self.decimal == "," else None,
         }

@@ -11,8 +11,6 @@ from typing import IO, Any, TypeVar
 
 import typer
 
-__all__ = ["ClosedOutput", "Terminal", "note", "progress", "with_progress"]
-
 Item = TypeVar("Item")
 
 CONTROLS = re.compile(r"(\x1b\[[0-9;]*m)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")

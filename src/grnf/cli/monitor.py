@@ -34,16 +34,12 @@ class MonitorJob(LikeInput, Destination, panel="Method"):
     on_error: Annotated[
         Literal["raise", "skip"], "A graph that cannot be used. raise: stop. skip: report it and continue."
     ] = "skip"
-    follow: Annotated[bool, "-f", "At the end of a file, wait for more.", {"rich_help_panel": "Input"}] = (
-        False
-    )
+    follow: Annotated[bool, "-f", "Wait for more at the end of a file.", {"rich_help_panel": "Input"}] = False
     block_size: Annotated[
         int, "Largest number of graphs read at a time.", {"min": 1, "rich_help_panel": "Input"}
     ] = 256
     alpha: Annotated[float | None, "Probability of any false alarm. [default: 0.05]"] = None
-    mean_time: Annotated[float | None, "Mean number of graphs until a false alarm. It excludes --alpha."] = (
-        None
-    )
+    mean_time: Annotated[float | None, "Mean number of graphs to a false alarm. Excludes --alpha."] = None
     on_alarm: Annotated[
         Literal["continue", "stop", "restart"],
         "After an alarm: continue, stop, or restart with the same reference.",
@@ -122,11 +118,9 @@ class _Watch:
         if Path(reference).is_file():
             with open(reference, "rb") as file:
                 reference = f"sha256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
-        names = ("alpha", "mean_time", "n_components", "orders", "seed")
-        files = {"reference": reference, "stream": self.stream, "output": job.output}
-        like = None if job.like is None else str(job.like)
-        options = {name: getattr(job, name) for name in names}
-        return {**options, "like": like, **files, "molecules": list(job.molecules)}
+        names = ("alpha", "mean_time", "n_components", "orders", "seed", "output")
+        options = {name: getattr(job, name) for name in names} | {"like": job.like and str(job.like)}
+        return {**options, "reference": reference, "stream": self.stream, "molecules": list(job.molecules)}
 
     def begin(self) -> None:
         """Fit the detector on the reference."""

@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 
     from grnf.estimators import GRNF
 
-__all__ = [
-    "DELTA", "Destination", "Features", "Force", "FullFeatures", "LikeFeatures", "Messages", "Output", "Run",
-    "Space", "check_new", "check_probability", "check_radius", "checked", "require", "space_of_vectors",
-]  # fmt: skip
-
 DELTA = 0.05
 
 ActivationName = Literal["identity", "relu", "ramp", "sigmoid", "tanh", "erf"]
@@ -228,9 +223,7 @@ class Features(Messages, panel="Features"):
 class LikeFeatures(Features, panel="Features"):
     """Settings of GRNF or of joint features, or those of an earlier run."""
 
-    like: Annotated[Path | None, "Settings file (.json) of an earlier run. It excludes other settings."] = (
-        None
-    )
+    like: Annotated[Path | None, "Settings file (.json) of an earlier run. Excludes other settings."] = None
 
     def transformer(self) -> GRNF:
         """Return the transformer of the earlier run, or one with these settings."""
@@ -279,9 +272,7 @@ class FullFeatures(LikeFeatures, panel="Features"):
         str | None, "-m M|auto", "Number of features. auto: computed from --eps and --delta. [default: 512]"
     ] = None  # type: ignore[assignment]
     eps: Annotated[float | None, "Accepted error of squared distances, for -m auto."] = None
-    delta: Annotated[float | None, "Accepted probability of a larger error, for -m auto. [default: 0.05]"] = (
-        None
-    )
+    delta: Annotated[float | None, "Probability of a larger error, for -m auto. [default: 0.05]"] = None
     proposal: Annotated[
         str | None,
         "DIST",

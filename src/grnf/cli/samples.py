@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import json
+import pkgutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -150,10 +150,9 @@ def evaluate(
 
 def _function(text: str) -> Callable[[Any], bool]:
     """Return the function of a module that a text such as chemistry.rules:is_valid names."""
-    module, _, name = text.partition(":")
     sys.path.insert(0, "")  # modules of this folder, as with python -m
     try:
-        function: Callable[[Any], bool] = getattr(importlib.import_module(module), name)
+        function: Callable[[Any], bool] = pkgutil.resolve_name(text)
     except (ImportError, AttributeError, ValueError) as error:
         raise typer.BadParameter(
             f"--valid must be MODULE:FUNCTION of a module that can be imported, got {text} ({error})"

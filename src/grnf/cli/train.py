@@ -45,6 +45,20 @@ class Training(ViewFeatures, Input, Run, panel="Output"):
     output: Annotated[Path | None, "-o", "Model file to write."] = None
     report_folder: Annotated[Path | None, "--report", "Folder for scores, predictions and figures."] = None
     force: Force = False
+    stereo: Annotated[
+        bool,
+        "--stereo/--no-stereo",
+        "Use stereochemistry and isotopes as attributes of molecules.",
+        {"rich_help_panel": "Input"},
+    ] = True
+
+    def applied(self, source: Source) -> Source:
+        """Return a source with the options of tables. Only molecules have stereochemistry."""
+        source = super(Training, replace(self, stereo=False)).applied(source)
+        known = source.is_molecules(self.smiles_column is not None) or "stereo" in source.reader_options()
+        return (
+            replace(source, options={**source.options, "stereo": True}) if self.stereo and known else source
+        )
 
 
 def train(
@@ -150,7 +164,8 @@ def train(
         with progress("training", job.quiet, unit="models", total=len(targets)) as advance:
             for target, model in zip(targets, trained_models(graphs, targets, settings), strict=True):
                 scores = entries[target.name]["scores"]["GRNF"]
-                model.notes_ = {"target": target.name, "molecules": list(job.molecules), "scores": scores}
+                molecules = [name for name in job.molecules if table.options.get(name)]
+                model.notes_ = {"target": target.name, "molecules": molecules, "scores": scores}
                 models.append(model)
                 advance(1)
             save_models(models, job.output)

@@ -25,8 +25,6 @@ from grnf.graphs import Graph, GraphBatch
 from grnf.io import read_graphs, read_tu
 from grnf.typing import IntArray
 
-__all__ = ["BREC", "Fold", "TUDataset", "data_folder", "load_brec", "load_folds", "load_tu"]
-
 TIMEOUT = 60.0
 """Seconds without an answer before a download is given up."""
 LARGEST_DOWNLOAD = 2**30

@@ -13,8 +13,6 @@ from grnf.graphs import Graph, GraphBatch
 from grnf.symmetry import certificates
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["all_graphs", "make_delaunay", "make_sbm"]
-
 
 def make_sbm(
     n_graphs: int = 600, *, n_nodes: int = 12, random_state: Any = None

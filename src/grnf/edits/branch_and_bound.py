@@ -25,8 +25,6 @@ from grnf.graphs import Graph
 from grnf.symmetry import certificates
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["bounds", "isomorphism", "solve"]
-
 DENSE_NODES = 1_000
 """Nodes of each graph up to which matrices of nodes by nodes are made."""
 

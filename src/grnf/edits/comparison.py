@@ -23,8 +23,6 @@ from grnf.metric.estimate import DistanceEstimate
 from grnf.metric.exact import AFFORDABLE_TYPES, ExactMetric
 from grnf.typing import IntArray
 
-__all__ = ["Comparison", "Edit", "compare", "correspondence", "list_edits"]
-
 ITEMS = ("node", "edge")
 OPERATIONS = {"change": "changed", "remove": "removed", "add": "added"}
 

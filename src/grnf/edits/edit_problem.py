@@ -25,8 +25,6 @@ from grnf.errors import invalid
 from grnf.io.raw import RawGraph, is_missing
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["COSTS", "CodedGraph", "DenseProblem", "EditProblem", "ItemCosts", "edit_problem"]
-
 Attributes: TypeAlias = Mapping[Any, Any]
 Cost: TypeAlias = float | Callable[..., float]
 

@@ -12,8 +12,6 @@ from grnf._utils.hashing import hash_pairs, mix
 from grnf.edits.edit_problem import CodedGraph, EditProblem
 from grnf.typing import IntArray, Keys
 
-__all__ = ["histogram_bound", "propagated_mapping"]
-
 ROUNDS = 4
 """Rounds of Weisfeiler-Lehman labels."""
 

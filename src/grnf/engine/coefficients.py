@@ -20,8 +20,6 @@ from grnf.basis.slot_form import slot_map, slot_statistics
 from grnf.law.parameters import OrderDraw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Channels", "Coefficients", "channels", "hidden_channels", "theta_gradients"]
-
 
 class Coefficients(NamedTuple):
     """The H hidden channels of U_B. The columns match those of `Statistics`.

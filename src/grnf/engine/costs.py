@@ -16,16 +16,6 @@ from grnf.engine.twins import twins
 from grnf.graphs import GraphBatch
 from grnf.typing import FloatArray, IntArray
 
-__all__ = [
-    "EDGE_STEP",
-    "estimated_seconds",
-    "estimated_terms",
-    "falling",
-    "met_along_edges",
-    "most_types",
-    "walked",
-]
-
 SORTED_FROM = 384
 """Classes of nodes from which sorting is faster than the kernel over pairs, see the benchmark "crossing"."""
 

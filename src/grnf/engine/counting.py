@@ -7,8 +7,6 @@ import numpy as np
 from grnf._utils.jit import inner
 from grnf.typing import IntArray
 
-__all__ = ["add_to", "counting_sort", "integers_below", "merged", "place_of", "with_places", "with_room"]
-
 
 @inner
 def counting_sort(order: IntArray, keys: IntArray, n_keys: int) -> IntArray:

@@ -14,8 +14,6 @@ from grnf._utils.jit import compiled, inner
 from grnf.engine.moments import ARC_COSINE, ARCSINES, HALF_PI, arccosine
 from grnf.typing import FloatArray
 
-__all__ = ["N_SUMS", "add_samples"]
-
 N_SUMS = 13
 """Sums for each pair: a term t, the control variates z = (e, c, c'), six products z z', and z t."""
 

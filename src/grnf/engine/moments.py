@@ -32,8 +32,6 @@ from grnf.errors import OrderTooLargeError
 from grnf.graphs import GraphBatch
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["GraphTypes", "Moments", "graph_types", "partition_groups", "second_moments", "type_vectors"]
-
 KEPT_ENTRIES = 2**24
 """Entries of a block, and of blocks that are kept for the next rows: 128 MB, less if graphs are small."""
 MOST_TYPES = 200_000

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations, permutations
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +12,8 @@ from grnf.engine.coefficients import Coefficients
 from grnf.engine.projection import terms
 from grnf.engine.rows import add_heads
 from grnf.engine.statistics import Neighbors, Statistics
+from grnf.engine.tuple_sums import values_between
 from grnf.typing import FloatArray, IntArray
-
-__all__ = ["add_sums_in_numpy"]
 
 ENTRIES = 2**20
 """Values of the activation that are held at once."""
@@ -30,11 +30,8 @@ def add_sums_in_numpy(
     """out[g, feature] += head u^B U_B for all B and graphs, their nodes not grouped, scale[g] = u."""
     for B, c in by_slots.items():
         for g in np.flatnonzero(s.sizes >= B).tolist():
-            n, first = int(s.sizes[g]), s.node_ptr[g]
-            value_of = np.full((n, n), -1)
-            for i in range(n):
-                own = slice(near.ptr[first + i], near.ptr[first + i + 1])
-                value_of[i, near.node[own]] = near.value[own]
+            n = int(s.sizes[g])
+            value_of = values_between(near, s.node_ptr[g], n)
             step = max(1, ENTRIES // n ** min(B, 2))
             for start in range(0, len(c.bias), step):
                 nodes, edges = terms(s, near, c, scale[g], g, start, min(start + step, len(c.bias)))
@@ -45,28 +42,16 @@ def add_sums_in_numpy(
 def _sum(
     function: Callable[[FloatArray], FloatArray], nodes: FloatArray, edges: FloatArray, value_of: IntArray
 ) -> FloatArray:
-    """Return the sum over tuples of distinct nodes: all but two by a loop, the last two as arrays."""
+    """Return the sum over tuples of distinct nodes, as arrays with an axis for each."""
     B, n, width = nodes.shape
-    slot = {pair: number for number, pair in enumerate(combinations(range(B), 2))}
     edges = np.concatenate([edges, np.zeros((len(edges), 1, width), edges.dtype)], axis=1)  # value -1
-    U = np.zeros(width)
-    for prefix in permutations(range(n), max(B - 2, 0)):
-        others = np.setdiff1d(np.arange(n), prefix)
-        t = np.zeros(width)
-        for p, q in combinations(range(len(prefix)), 2):
-            t = t + edges[slot[p, q], value_of[prefix[p], prefix[q]]]
-        for p, node in enumerate(prefix):
-            t = t + nodes[p, node]
-        rows = []
-        for q in range(len(prefix), B):
-            row = nodes[q, others]
-            for p, node in enumerate(prefix):
-                row = row + edges[slot[p, q], value_of[node, others]]
-            rows.append(row)
-        if B == 1:
-            U += function(t + rows[0]).sum(axis=0)
-        else:
-            between = edges[slot[B - 2, B - 1]][value_of[np.ix_(others, others)]]
-            pairs = t + rows[0][:, np.newaxis] + rows[1] + between
-            U += function(pairs[~np.eye(len(others), dtype=np.bool_)]).sum(axis=0)
+    U, every = np.zeros(width), np.arange(n)
+    for first in np.array_split(every, min(n, 1 + n**B * width // ENTRIES)):
+        v = np.ix_(first, *[every] * (B - 1))
+        t: Any = sum(row[own] for row, own in zip(nodes, v, strict=True))
+        distinct = np.ones(t.shape[:-1], np.bool_)
+        for edge, (i, j) in zip(edges, combinations(v, 2), strict=True):
+            t = t + edge[value_of[i, j]]
+            distinct &= i != j
+        U += function(t[distinct]).sum(axis=0)
     return U

@@ -32,14 +32,6 @@ from grnf.engine.sorting import pair_masses, pair_sums, pair_sums_of_columns, tr
 from grnf.engine.statistics import Neighbors, Statistics, equal_rows
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "node_and_pair_sums",
-    "node_sum_gradients",
-    "pair_sum_gradients",
-    "sorted_pair_sum_gradients",
-    "sorted_pair_sums",
-]
-
 
 @inner
 def _sum_sparse_rows(

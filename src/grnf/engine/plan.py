@@ -56,8 +56,6 @@ from grnf.graphs import GraphBatch
 from grnf.law.parameters import Draw, OrderDraw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Engine", "Prepared", "place", "place_outputs"]
-
 ChannelsOf = Callable[[bool], Channels]
 """The channels for directed or for undirected graphs."""
 

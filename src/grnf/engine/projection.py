@@ -17,20 +17,6 @@ from grnf.engine.rows import add_transposed_product, project, set_evaluated
 from grnf.engine.statistics import Neighbors, Statistics
 from grnf.typing import FloatArray
 
-__all__ = [
-    "Gradients",
-    "Matrices",
-    "Tape",
-    "Tile",
-    "finish_tape",
-    "finish_tile",
-    "matrices",
-    "projection_of",
-    "start_tape",
-    "start_tile",
-    "terms",
-]
-
 
 class Matrices(NamedTuple):
     """The coefficients of a tile of channels for a known u: one matrix for each slot, pair of slots, 1."""

@@ -15,20 +15,6 @@ from grnf._utils.jit import compiled, inlined, inner
 from grnf.engine.schedule import SMALL_PRODUCT
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "RAMP",
-    "RELU",
-    "ActivationCode",
-    "activate",
-    "activate_with_derivative",
-    "add_derivative",
-    "add_heads",
-    "add_transposed_product",
-    "evaluate",
-    "project",
-    "set_evaluated",
-]
-
 RELU, RAMP, SIGMOID, TANH, ERF = 1, 2, 3, 4, 5
 
 ActivationCode: TypeAlias = tuple[int, ...]

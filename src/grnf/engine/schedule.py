@@ -22,12 +22,6 @@ from grnf.graphs import GraphBatch
 from grnf.law import ParameterLaw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = [
-    "Piece",
-    "Schedule",
-    "fitting_tile",
-]
-
 TILE = 1024
 """Hidden channels that U_1 and U_2 treat at once."""
 

@@ -16,8 +16,6 @@ from grnf._utils.jit import compiled
 from grnf.engine.rows import RAMP, ActivationCode
 from grnf.typing import FloatArray
 
-__all__ = ["columns_of", "pair_masses", "pair_sums", "pair_sums_of_columns", "transpose"]
-
 
 def columns_of(*rows: FloatArray) -> FloatArray:
     """Return arrays of rows (n, channels) as columns: one row per channel of the first, then of the next."""

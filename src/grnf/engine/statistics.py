@@ -18,24 +18,6 @@ from grnf.engine.counting import counting_sort, integers_below
 from grnf.graphs import GraphBatch, edge_channels
 from grnf.typing import BoolArray, FloatArray, IntArray, ShortArray
 
-__all__ = [
-    "VALUES_SEARCHED",
-    "Neighbors",
-    "Statistics",
-    "attribute_gradients",
-    "class_numbers",
-    "equal_rows",
-    "folded",
-    "grouped",
-    "mixed",
-    "neighbors",
-    "statistics",
-]
-
-
-MOVES_PER_EDGE = 16
-"""Steps for each edge after which moving edges to their places is given up for another sort."""
-
 
 class Statistics(NamedTuple):
     """Arrays of a batch of graphs that are all directed or all undirected.
@@ -157,14 +139,10 @@ def _sum_edges(
     for position in range(len(graphs)):
         first_edge, last_edge = edge_ptr[graphs[position]], edge_ptr[graphs[position] + 1]
         first_node, n = node_ptr[position], node_ptr[position + 1] - node_ptr[position]
-        rows = _in_order(edges, first_edge, last_edge, n)
         last_low = last_high = np.int64(-1)
-        for place in range(last_edge - first_edge):
+        for place in _in_order(edges, first_edge, last_edge, n):
             e = first_edge + place
             i, j = edges[e, 0], edges[e, 1]
-            if len(rows):
-                i, j = np.int64(rows[place, 0]), np.int64(rows[place, 1])
-                e = first_edge + np.int64(rows[place, 2])
             low, high = min(i, j), max(i, j)
             if low != high and (low != last_low or high != last_high):
                 last_low, last_high = low, high
@@ -192,58 +170,22 @@ def _sum_edges(
 
 
 @inner
-def _in_order(edges: IntArray, first: int, last: int, n: int) -> ShortArray:
-    """Return [i, j, which edge] sorted by the smaller node, then by the larger one, none if they are sorted.
-
-    Most files list them so.
-    """
-    disorder = False
-    for e in range(first + 1, last):
+def _in_order(edges: IntArray, first: int, last: int, n: int) -> IntArray:
+    """Return the numbers of some edges sorted by the smaller node, then by the larger one."""
+    order, disorder = integers_below(last - first), False
+    for e in range(first + 1, last):  # most files list them so
         i, j, low, high = edges[e, 0], edges[e, 1], edges[e - 1, 0], edges[e - 1, 1]
         low, high = min(low, high), max(low, high)
         if min(i, j) < low or (min(i, j) == low and max(i, j) < high):
             disorder = True
             break
-    rows = np.zeros((last - first if disorder else 0, 3), np.uint32)  # half the memory to fetch
-    if not disorder:
-        return rows
-    start = np.zeros(n + 1, np.int64)
-    for e in range(first, last):
-        start[min(edges[e, 0], edges[e, 1]) + 1] += 1
-    for node in range(n):
-        start[node + 1] += start[node]
-    for e in range(first, last):  # into buckets of equal smaller nodes, a row in one line of the cache
-        i, j = edges[e, 0], edges[e, 1]
-        place = start[min(i, j)]
-        rows[place, 0], rows[place, 1], rows[place, 2] = i, j, e - first
-        start[min(i, j)] += 1
-    steps, bucket = 0, 0
-    for place in range(1, len(rows)):  # few in each: moved to their places
-        i, j, e = rows[place, 0], rows[place, 1], rows[place, 2]
-        low, high, at = min(i, j), max(i, j), place
-        if min(rows[place - 1, 0], rows[place - 1, 1]) != low:
-            bucket = place
-        while at > bucket and max(rows[at - 1, 0], rows[at - 1, 1]) > high:
-            rows[at, 0], rows[at, 1], rows[at, 2] = rows[at - 1, 0], rows[at - 1, 1], rows[at - 1, 2]
-            at -= 1
-        rows[at, 0], rows[at, 1], rows[at, 2] = i, j, e
-        steps += place - at
-        if steps > MOVES_PER_EDGE * len(rows):  # many: sorted by both
-            _sort_by_both(edges, first, n, rows)
-            break
-    return rows
-
-
-@inner
-def _sort_by_both(edges: IntArray, first: int, n: int, rows: ShortArray) -> None:
-    lows, highs = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
-    for k in range(len(rows)):
-        lows[k] = min(edges[first + k, 0], edges[first + k, 1])
-        highs[k] = max(edges[first + k, 0], edges[first + k, 1])
-    order = counting_sort(counting_sort(integers_below(len(rows)), highs, n), lows, n)
-    for place in range(len(rows)):
-        e = order[place]
-        rows[place, 0], rows[place, 1], rows[place, 2] = edges[first + e, 0], edges[first + e, 1], e
+    if disorder:
+        lows, highs = np.zeros(last - first, np.int64), np.zeros(last - first, np.int64)
+        for k in order:
+            i, j = edges[first + k, 0], edges[first + k, 1]
+            lows[k], highs[k] = min(i, j), max(i, j)
+        order = counting_sort(counting_sort(order, highs, n), lows, n)
+    return order
 
 
 @compiled

@@ -15,14 +15,6 @@ from grnf._utils.jit import inner
 from grnf.engine.counting import add_to, place_of, with_places
 from grnf.typing import IntArray
 
-__all__ = [
-    "Form",
-    "Members",
-    "order_triples",
-    "slot_bits",
-    "triples_along_edges",
-]
-
 
 class Members(NamedTuple):
     """The rows whose tuples are counted. Integers only, so that one kernel serves both precisions.

@@ -16,8 +16,6 @@ from grnf.engine.statistics import Neighbors, Statistics
 from grnf.engine.type_sums import add_run, slot_of
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["tuple_sum_gradients", "tuple_sums"]
-
 
 @compiled
 def tuple_sums(
@@ -34,7 +32,7 @@ def tuple_sums(
     for g in graphs:
         if s.sizes[g] < B:
             continue
-        value_of = _values(near, s.node_ptr[g], s.sizes[g])
+        value_of = values_between(near, s.node_ptr[g], s.sizes[g])
         step = fitting_tile(TUPLES_TILE, B * s.sizes[g], c.bias.itemsize)
         for start in range(0, len(c.bias), step):
             stop = min(start + step, len(c.bias))
@@ -60,7 +58,7 @@ def tuple_sum_gradients(
     for g in graphs:
         if s.sizes[g] < B:
             continue
-        value_of = _values(near, s.node_ptr[g], s.sizes[g])
+        value_of = values_between(near, s.node_ptr[g], s.sizes[g])
         for start in range(0, len(c.bias), TUPLE_GRADIENTS_TILE):
             part = start_tile(c, start, min(start + TUPLE_GRADIENTS_TILE, len(c.bias)))
             tape = start_tape(part, s, near, c, scale[g], g, d_out, out)
@@ -70,7 +68,7 @@ def tuple_sum_gradients(
 
 
 @compiled
-def _values(near: Neighbors, first: int, n: int) -> IntArray:
+def values_between(near: Neighbors, first: int, n: int) -> IntArray:
     """Return the value of the edge between any two nodes of a graph, -1 if there is none."""
     value_of = np.full((n, n), -1)
     for i in range(n):

@@ -29,9 +29,6 @@ from grnf.engine.counting import (
 from grnf.engine.triple_types import Form, Members, order_triples, slot_bits, triples_along_edges
 from grnf.typing import BoolArray, IntArray
 
-__all__ = ["Form", "TypeLists", "list_types", "read"]
-
-
 KEY_BITS = 62
 """Bits that a type may have."""
 

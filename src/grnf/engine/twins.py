@@ -17,8 +17,6 @@ from grnf._utils.jit import compiled
 from grnf.engine.statistics import Neighbors, Statistics, mixed
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["twins"]
-
 Hashes = npt.NDArray[np.uint64]
 
 

@@ -29,8 +29,6 @@ from grnf.engine.triple_types import Form
 from grnf.engine.tuple_types import TypeLists, read
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["add_run", "slot_of", "type_sum_gradients", "type_sums"]
-
 TYPES_SUMMED = 64
 """Types that are summed in the precision of the arithmetic before the sum goes on in double precision."""
 

@@ -31,7 +31,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_memory
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_memory
 
 from grnf._utils.random import draw_seed
 from grnf._utils.rules import Int, Real, checked
@@ -46,28 +46,27 @@ from grnf.estimators.kernel_model import (
     KernelClassifier,
     KernelInput,
     KernelRegressor,
-    Predictions,
+    OneTarget,
     compacted,
     missing,
     of_target,
 )
-from grnf.estimators.model_file import CLASSES, MODELS, load_models, save_models
+from grnf.estimators.model_file import CLASSES, MODELS, save_models
+from grnf.estimators.model_file import load_models as load_models  # with the classes of models registered
 from grnf.estimators.transformer import GRNF, GraphsToVectors
 from grnf.estimators.uncertainty import (
     Calibration,
     Neighborhood,
     calibrations,
     decision_values,
-    one_target,
+    single_estimators,
     with_selected,
 )
 from grnf.estimators.views import FeatureViews, lifted_views, model_views
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
-from grnf.io.objects import iter_raw
+from grnf.io.objects import to_batch
 from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
-
-__all__ = ["GRNFClassifier", "GRNFRegressor", "GraphFeatures", "fitted_estimator", "load_models"]
 
 CONFIDENCE = Real(1)
 FEATURES, FEATURES_OF_LIFTS = 512, 1024
@@ -135,6 +134,12 @@ class GraphFeatures:
         whole, rows = self.whole
         return whole.neighborhood.restricted(rows)
 
+    @cached_property
+    def around(self) -> Callable[[Neighborhood], tuple[FloatArray, IntArray]]:
+        """A function for distances and places of the training graphs that are nearest to each graph."""
+        vectors = cache(lambda joint: joint._embedder(self.samples.batch))
+        return cache(lambda near: near.nearest(vectors(near.joint)))
+
     def take(self, rows: IntArray) -> GraphFeatures:
         """Return some of the graphs, numbered from 0."""
         some, n = self.samples.take(rows), len(rows)
@@ -159,7 +164,7 @@ class GraphModel(GraphsToVectors):
     (1, 2)
     >>> Z, names = model.transform(["CCO"]), model.get_feature_names_out()
     >>> Z.shape, names[:2], names[-1]
-    ((1, 115), array(['map0', 'map1'], dtype=object), 'labels31')
+    ((1, 118), array(['map0', 'map1'], dtype=object), 'labels31')
     >>> model.embed(["CCO", "not a molecule"], on_error="skip").ids
     ['0']
     >>> import tempfile
@@ -173,9 +178,9 @@ class GraphModel(GraphsToVectors):
     >>> low, high = regressor.predict_interval(["CCCCCCO"])[0]
     >>> bool(low < 7 < high)
     True
-    >>> near, far = regressor.applicability(["CCCO", "ClC(Br)(I)F"])  # far from the training graphs
-    >>> bool(near > 0.2 > far)
-    True
+    >>> near, far = regressor.applicability(["CCCCCCO", "c1ccccc1"])
+    >>> print(f"{near:.2f}, {far:.2f}")  # benzene is far from the training graphs
+    0.96, 0.12
     >>> found = regressor.explain("CCCO")
     >>> len(found.nodes), len(found.edges)
     (4, 3)
@@ -183,7 +188,7 @@ class GraphModel(GraphsToVectors):
     >>> print(f"{abs(total - (found.prediction - found.reference)):.4f}")
     0.0000
     >>> regressor.fit_transform(smiles, lengths).shape
-    (24, 115)
+    (24, 118)
     >>> two = GRNFRegressor(32, random_state=0).fit(smiles, [[length, -length] for length in lengths])
     >>> [one.predict(["CCO"]).shape for one in two.single_targets()]
     [(1,), (1,)]
@@ -210,6 +215,7 @@ class GraphModel(GraphsToVectors):
     memory: Any = None
     class_weight: Any = None
     kernel_memory: float = KERNEL_MEMORY
+    stereo: bool = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Learn from graphs and their labels.
@@ -230,13 +236,15 @@ class GraphModel(GraphsToVectors):
         known = isinstance(X, GraphFeatures)
         encoder, samples = (X.encoder, X.samples) if known else self._encoded(X)
         labels = self._checked_labels(y, samples.n_rows)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if weights is not None and weights.shape != (samples.n_rows,):
-            requirement = f"have one weight per graph, ({samples.n_rows},)"
-            raise invalid("sample_weight", requirement, str(weights.shape))
-        has_target = np.asarray(~missing(labels).reshape(len(labels), -1).all(axis=1))[samples.rows]
-        if not has_target.any():
-            raise invalid("y", "have a value for some graph", f"none: all {len(labels)} are missing")
+        weights = sample_weight
+        if weights is not None:
+            weights = _check_sample_weight(weights, labels, dtype=np.float64, ensure_non_negative=True)
+        has_value = ~missing(labels).reshape(len(labels), -1)[samples.rows]
+        counts = (has_value if weights is None else has_value[weights[samples.rows] > 0]).any(axis=0)
+        if not counts.all():
+            found = f"none in column {np.argmin(counts)}: all {len(labels)} are missing or have weight 0"
+            raise invalid("y", "have a value of each target for some graph", found)
+        has_target = has_value.any(axis=1)
         rows = samples.rows[has_target]
         labels, weights = compacted(labels[rows]), None if weights is None else weights[rows]
         if self._classify:
@@ -279,7 +287,7 @@ class GraphModel(GraphsToVectors):
         checked(self.on_error, "on_error", NAN_ON_ERROR, owner=type(self).__name__)
         handle_unknown = self.handle_unknown or ("open" if self._has_default_lifts else "ignore")
         policies = AttributeEncoder(handle_unknown=handle_unknown, handle_missing=self.handle_missing)
-        encoder, samples = fit_encode(X, policies, self.on_error)
+        encoder, samples = fit_encode(X, policies, self.on_error, stereo=self.stereo)
         if samples.errors:
             row, reason = samples.errors[0]
             warnings.warn(
@@ -374,7 +382,7 @@ class GraphModel(GraphsToVectors):
         array, shape (n_graphs,)
         """
         near, _ = self._calibrated()
-        return self._for_good(X, lambda _, batch: near.pvalues(near.around(batch)[0]))  # type: ignore[no-any-return]
+        return self._for_good(X, lambda good: near.pvalues(good.around(near)[0]))  # type: ignore[no-any-return]
 
     def single_targets(self) -> list[Self]:
         """Return a model for each target, all with the same features.
@@ -419,10 +427,10 @@ class GraphModel(GraphsToVectors):
         """
         check_is_fitted(self)
         n_orders, seed = checked(n_orders, "n_orders", Int(1)), draw_seed(random_state)
-        raw = next(iter(iter_raw([graph])))
+        raw = to_batch([graph], stereo=self.encoder_.has_stereo)[0]
         model = copy(self)
         model.on_error = "raise"
-        prediction = model.predict([raw])
+        prediction = model.predict([graph])
         if prediction.ndim == 2:
             raise GraphError(
                 "a model of several targets has no single prediction to explain",
@@ -449,9 +457,23 @@ class GraphModel(GraphsToVectors):
 
     def _answers(self) -> list[tuple[Any, Calibration]]:
         """Return the estimator and the calibration of each target."""
-        found = self._calibrated()[1]
-        several = len(found) > 1
-        return [(one_target(self.estimator_, n if several else None), own) for n, own in enumerate(found)]
+        return list(zip(single_estimators(self.estimator_), self._calibrated()[1], strict=True))
+
+    def _sure(self, X: Any, confidence: Any) -> Any:
+        """Return sets of classes, or intervals, for each target if there are several."""
+        confidence, answers = checked(confidence, "confidence", CONFIDENCE), self._answers()
+
+        def one_of(one: Any, own: Calibration, inputs: Any, good: GraphFeatures) -> Any:
+            if self._classify:
+                return own.contains(decision_values(one, inputs, one.classes_), confidence)
+            return own.interval(one.predict(inputs), good.around(self.neighborhood_)[1], confidence)
+
+        def sure(good: GraphFeatures) -> Any:
+            inputs = good.inputs
+            found = [one_of(one, own, inputs, good) for one, own in answers]
+            return found if len(found) > 1 else found[0]
+
+        return self._for_good(X, sure)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `load` reads: a zip of JSON and arrays, without pickle.
@@ -506,13 +528,13 @@ class GraphModel(GraphsToVectors):
 
     def _predictions(self, X: Any, method: str) -> Any:
         """Call the estimator for the good graphs, and return NaN (None for names) for bad ones."""
-        return self._for_good(X, lambda inputs, _: getattr(self.estimator_, method)(inputs))
+        return self._for_good(X, lambda good: getattr(self.estimator_, method)(good.inputs))
 
-    def _for_good(self, X: Any, function: Callable[[Any, GraphBatch], Any]) -> Any:
-        """Call a function of inputs of the estimator and of good graphs. Return NaN or None for bad ones."""
+    def _for_good(self, X: Any, function: Callable[[GraphFeatures], Any]) -> Any:
+        """Call a function of the features of good graphs. Return NaN or None for bad ones."""
         check_is_fitted(self)
         if isinstance(X, GraphFeatures):
-            return function(X.inputs, X.samples.batch)
+            return function(X)
         features = self._usable(encode(X, self.encoder_, self.on_error))
         samples = features.samples
         if not len(samples):
@@ -520,7 +542,7 @@ class GraphModel(GraphsToVectors):
                 f"none of the {samples.n_rows} graphs can be used. Row 0: {samples.errors[0][1]}"
             )
         with blas_threads(n_workers(self.n_jobs)):
-            values = function(features.inputs, samples.batch)
+            values = function(features)
         good = np.isin(np.arange(samples.n_rows), samples.rows)
         if isinstance(values, list):
             return [_with_gaps(np.asarray(part), good) for part in values]
@@ -561,12 +583,11 @@ class GraphModel(GraphsToVectors):
         scores = []
         for number, column in enumerate(y.T if y.ndim == 2 else [y]):
             target = number if y.ndim == 2 else None
-            classes = of_target(self.classes_, target) if self._classify else None
-            predictions = Predictions(self, classes, made, target)
             rows = np.flatnonzero(~missing(column) & ~missing(of_target(made("predict"), target)))
             weights = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[rows]}
             if len(rows):
-                scores.append(predictions.score(self._scoring, rows, compacted(column[rows]), **weights))
+                one = OneTarget(self, target, values=made)
+                scores.append(one.score(self._scoring, rows, compacted(column[rows]), **weights))
         if not scores:
             raise GraphError("none of the graphs can be used and has a target, so there is no score")
         return float(np.mean(scores))
@@ -633,6 +654,8 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         Weights of classes, as in scikit-learn, in training; a list has one entry for each of several targets.
     kernel_memory : float, default=2e9
         Bytes for the kernel matrix of all graphs. The default has room for 14,142 graphs.
+    stereo : bool, default=True
+        Whether stereochemistry and isotopes of SMILES strings and RDKit molecules are attributes.
 
     Attributes
     ----------
@@ -739,16 +762,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
             Which classes are in the set, in the order of `classes_`; NaN for graphs that cannot be used.
             Several targets have an array each, in a list.
         """
-        confidence, answers = checked(confidence, "confidence", CONFIDENCE), self._answers()
-
-        def sets(inputs: Any, _: GraphBatch) -> Any:
-            found = [
-                calibration.contains(decision_values(one, inputs, one.classes_), confidence)
-                for one, calibration in answers
-            ]
-            return found if len(found) > 1 else found[0]
-
-        return self._for_good(X, sets)
+        return self._sure(X, confidence)
 
 
 class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
@@ -773,6 +787,7 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     class_weight : None
         Regression has no classes.
     kernel_memory : float, default=2e9
+    stereo : bool, default=True
 
     Examples
     --------
@@ -803,17 +818,8 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
             Lower and upper ends; infinite if there are too few training graphs for the confidence, NaN for
             graphs that cannot be used. Several targets: shape (n_graphs, n_targets, 2).
         """
-        confidence = checked(confidence, "confidence", CONFIDENCE)
-        near, answers = self._calibrated()[0], self._answers()
-
-        def intervals(inputs: Any, batch: GraphBatch) -> Any:
-            places, found = near.around(batch)[1], []
-            for one, calibration in answers:
-                value, half = one.predict(inputs), calibration.half_length(places, confidence)
-                found.append(np.column_stack([value - half, value + half]))
-            return np.stack(found, axis=1) if len(found) > 1 else found[0]
-
-        return np.asarray(self._for_good(X, intervals))
+        found = self._sure(X, confidence)
+        return np.stack(found, axis=1) if isinstance(found, list) else np.asarray(found)
 
     score = GraphModel.score
 
@@ -827,6 +833,10 @@ class _PerTarget:
     def fixed(self) -> Self:
         """Return unfitted estimators with the selected settings."""
         return type(self)([with_selected(fitted) for fitted in self.estimators])
+
+    def singles(self) -> list[Any]:
+        """Return the estimator of each target."""
+        return self.estimators
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the estimators to the columns of y. Weights may have columns too."""

@@ -13,8 +13,6 @@ from grnf.errors import GraphError
 from grnf.io.raw import RawGraph
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Explanation", "explanation"]
-
 LARGEST = 2_000
 """Nodes and edges of a graph that can be explained."""
 AT_ONCE = 2_000

@@ -27,8 +27,6 @@ from grnf.graphs import GraphBatch
 from grnf.lifts.base import pieces
 from grnf.typing import BoolArray, FloatArray, IntArray, Keys
 
-__all__ = ["Axes", "JointFeatures", "WLFingerprint"]
-
 FIT_GRAPHS = 4096
 """Graphs that the axes of `JointFeatures` are computed from."""
 USUAL, DEGREES_ONLY = (3 / 4, 2 / 3), (1 / 4, 1 / 8)

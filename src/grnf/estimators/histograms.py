@@ -9,12 +9,13 @@ intersection, which for labels of all depths is the optimal assignment kernel of
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.utils.extmath import safe_sparse_dot
 
 from grnf._utils.hashing import mix
 from grnf._utils.jit import compiled
@@ -26,18 +27,6 @@ from grnf.lifts.base import arcs, graph_sums
 from grnf.lifts.labels import hashed_rows, refined_labels
 from grnf.typing import FloatArray, IntArray, Keys
 
-__all__ = [
-    "Counts",
-    "LabelColumns",
-    "LabelSets",
-    "SetsKernel",
-    "WLLabels",
-    "label_columns",
-    "label_pairs",
-    "structure_free",
-    "wl_labels",
-]
-
 COARSE_DEPTHS, FINE_DEPTH = (2, 4), 2
 """Rounds of refinement."""
 MOST_DEGREE = 24
@@ -45,9 +34,6 @@ MOST_DEGREE = 24
 MOST_KINDS = 256
 """Categories of a column that are counted: those that most graphs have."""
 SKETCH_SEED = np.uint64(0x5851F42D4C957F2D)
-
-Positions: TypeAlias = npt.NDArray[np.integer[Any]]
-"""32 or 64 bits, as scipy chooses."""
 
 
 class Counts(BaseEstimator):  # type: ignore[misc]
@@ -95,44 +81,62 @@ def structure_free(batch: GraphBatch) -> FloatArray:
     return np.hstack([means, signed_log(sums), np.log1p(sizes)])
 
 
-class LabelSets(NamedTuple):
-    """Sets of 64-bit keys, two or three per graph. The second one includes the first.
+class LabelSets:
+    """Sets of 64-bit keys, two or three per graph, and how many of them graphs share.
 
-    `graph` is the graph of each key. `level` is 0 for keys of the first sets, 1 for those that the second
-    ones add, 2 for those of the third. `n_kinds` is 2 or 3.
+    `columns` has a matrix for each kind of sets, with a row for each graph and a column for each key of
+    `vocabulary`. The second set of a graph includes the first one, so its matrix has only the keys that it
+    adds. `sizes` counts the keys of each set, shape (n_graphs, n_kinds).
     """
 
-    graph: IntArray
-    keys: Keys
-    level: IntArray
-    n_graphs: int
-    n_kinds: int
+    def __init__(self, graph: IntArray, keys: Keys, level: IntArray, n_graphs: int, n_kinds: int) -> None:
+        """Take graph, key and kind of all entries."""
+        self.vocabulary, place = np.unique(keys, return_inverse=True)
+        columns = []
+        for kind in range(n_kinds):
+            own = level == kind
+            ones = np.ones(int(own.sum()), dtype=np.float32)
+            columns.append(sp.csr_array((ones, (graph[own], place[own])), (n_graphs, len(self.vocabulary))))
+        self.sizes = np.column_stack([np.diff(own.indptr) for own in columns]).astype(np.int64)
+        self.sizes[:, 1] += self.sizes[:, 0]
+        self.columns = columns
 
     def take(self, graphs: IntArray) -> LabelSets:
-        """Return the sets of some graphs, without repetition."""
-        place = np.full(self.n_graphs, -1, dtype=np.int64)
-        place[graphs] = np.arange(len(graphs))
-        kept = place[self.graph] >= 0
-        return LabelSets(
-            place[self.graph[kept]], self.keys[kept], self.level[kept], len(graphs), self.n_kinds
-        )
+        """Return the sets of some graphs. The vocabulary stays."""
+        made = copy(self)
+        made.columns, made.sizes = [own[graphs] for own in self.columns], self.sizes[graphs]
+        return made
 
-    def sizes(self) -> IntArray:
-        """Return how many keys the sets of each graph have, shape (n_graphs, n_kinds)."""
-        sizes = _histogram(self.level, self.graph, self.n_graphs, self.n_kinds).astype(np.int64)
-        sizes[:, 1] += sizes[:, 0]
-        return sizes
+    def compacted(self) -> LabelSets:
+        """Return the same sets without the keys that no graph has."""
+        made, used = copy(self), np.unique(np.concatenate([own.indices for own in self.columns]))
+        made.vocabulary, made.columns = self.vocabulary[used], [own[:, used] for own in self.columns]
+        return made
+
+    def kernels(self, others: LabelSets) -> list[FloatArray]:
+        """Return for each kind how many keys other graphs share with these, over the mean of their sizes."""
+        places, known = _places(self.vocabulary, others.vocabulary)
+        ones = np.ones(int(known.sum()), dtype=np.float32)
+        shape = len(known), len(self.vocabulary)
+        turn = sp.csr_array((ones, (np.flatnonzero(known), places[known])), shape)
+        pairs = zip(others.columns, self.columns, strict=True)
+        kernels = [safe_sparse_dot(theirs @ turn, own.T, dense_output=True) for theirs, own in pairs]
+        kernels[1] += kernels[0]
+        for kind, K in enumerate(kernels):
+            K /= np.sqrt(others.sizes[:, kind], dtype=np.float32)[:, np.newaxis]
+            K /= np.sqrt(self.sizes[:, kind], dtype=np.float32)
+        return kernels
 
     def sketch(self, width: int) -> FloatArray:
         """Return vectors whose products count the keys that all sets share, on average.
 
         Each key adds a random sign to a random column.
         """
-        columns, signs = random_signs(mix(self.keys ^ SKETCH_SEED), width)
-        values = signs.astype(np.float32)
-        rows = sp.csr_array((values, (self.graph, columns)), shape=(self.n_graphs, width))
-        size = np.bincount(self.graph, minlength=self.n_graphs)
-        return np.asarray(rows.toarray() / np.sqrt(size)[:, np.newaxis], dtype=np.float32)
+        columns, signs = random_signs(mix(self.vocabulary ^ SKETCH_SEED), width)
+        entries = signs.astype(np.float32), (np.arange(len(columns)), columns)
+        random = sp.csr_array(entries, (len(columns), width))
+        rows: Any = sum(safe_sparse_dot(own, random, dense_output=True) for own in self.columns)
+        return np.asarray(rows / np.sqrt(self.sizes[:, 1:].sum(axis=1))[:, np.newaxis], dtype=np.float32)
 
 
 class WLLabels(BaseEstimator):  # type: ignore[misc]
@@ -227,60 +231,6 @@ def label_columns(batch: GraphBatch) -> tuple[list[LabelColumns], list[LabelColu
     sides = ((batch.node_attr, batch.node_codes), (batch.edge_attr, batch.edge_codes))
     fine = [LabelColumns.of(values, codes) for values, codes in sides]
     return fine, [columns.coarse(codes) for columns, (_, codes) in zip(fine, sides, strict=True)]
-
-
-class SetsKernel:
-    """How many keys sets share with those of some graphs, over the geometric mean of their sizes."""
-
-    def __init__(self, sets: LabelSets) -> None:
-        self.vocabulary = np.unique(sets.keys)
-        self.sizes = sets.sizes()
-        self.columns = self._columns(sets)
-        self._turned = [own.tocsc() for own in self.columns]
-
-    def __call__(self, sets: LabelSets | None = None) -> list[FloatArray]:
-        """Return the kernels between the rows of some sets (by default the own ones) and the own ones."""
-        columns, sizes = (self.columns, self.sizes) if sets is None else (self._columns(sets), sets.sizes())
-        kernels: list[FloatArray] = []
-        for level, (theirs, turned) in enumerate(zip(columns, self._turned, strict=True)):
-            K = np.zeros((len(sizes), len(self.sizes)), dtype=np.float32)
-            _count_shared(theirs.indptr, theirs.indices, turned.indptr, turned.indices, K)
-            kernels.append(K + kernels[0] if level == 1 else K)
-        for level, K in enumerate(kernels):
-            K /= np.sqrt(sizes[:, level], dtype=np.float32)[:, np.newaxis]
-            K /= np.sqrt(self.sizes[:, level], dtype=np.float32)
-        return kernels
-
-    def restricted(self, rows: IntArray) -> SetsKernel:
-        """Return the kernel with some of the own sets."""
-        made = copy(self)
-        made.columns, made.sizes = [own[rows] for own in self.columns], self.sizes[rows]
-        made._turned = [own.tocsc() for own in made.columns]
-        return made
-
-    def _columns(self, sets: LabelSets) -> list[sp.csr_array]:
-        places, known = _places(self.vocabulary, sets.keys)
-        made = []
-        for level in range(sets.n_kinds):
-            kept = known & (sets.level == level)
-            ones = np.ones(int(kept.sum()), dtype=np.float32)
-            shape = (sets.n_graphs, len(self.vocabulary))
-            made.append(sp.csr_array((ones, (sets.graph[kept], places[kept])), shape=shape))
-        return made
-
-
-@compiled
-def _count_shared(
-    ptr: Positions, keys: Positions, key_ptr: Positions, rows: Positions, out: FloatArray
-) -> None:
-    """Add to out[i, j] the number of keys that sets i and j share.
-
-    Set i has the keys ptr[i] .. ptr[i + 1] - 1 of `keys`. Key c is in the sets key_ptr[c] .. of `rows`.
-    """
-    for i in range(len(ptr) - 1):
-        for place in range(ptr[i], ptr[i + 1]):
-            for entry in range(key_ptr[keys[place]], key_ptr[keys[place] + 1]):
-                out[i, rows[entry]] += 1
 
 
 def label_pairs(batch: GraphBatch, labels: Keys, salt: int) -> tuple[Keys, Keys]:

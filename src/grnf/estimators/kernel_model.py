@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from itertools import combinations, pairwise
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
@@ -33,14 +33,12 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv, train_test
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import _ovr_decision_function
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.arrays import offsets
 from grnf.errors import invalid
-from grnf.estimators.histograms import LabelSets, SetsKernel
+from grnf.estimators.histograms import LabelSets
 from grnf.typing import FloatArray, IntArray
-
-__all__ = ["GRIDS", "KernelClassifier", "KernelInput", "KernelRegressor"]
 
 GRIDS: dict[str, tuple[float, ...]] = {
     "wl_weight": (0.5, 1.0, 0.0),
@@ -105,11 +103,16 @@ class Targets(NamedTuple):
             yield rows, values[rows]
 
 
+HeldOut: TypeAlias = tuple[float, FloatArray, Targets]
+"""The score for held-out samples, their outputs and their targets."""
+
+
 @dataclass(eq=False, repr=False)
 class _KernelModel(BaseEstimator):  # type: ignore[misc]
     """What classification and regression share."""
 
     _score: ClassVar[Any]
+    _several: bool = field(init=False)
     widths_: list[int] = field(init=False)
     """Columns of the output for each target."""
 
@@ -123,33 +126,23 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
     random_state: Any = None
     kernel_memory: float = KERNEL_MEMORY
 
-    def _fit(self, X: KernelInput | FloatArray, y: Targets) -> list[tuple[FloatArray, Targets]]:
-        """Choose and fit. Return outputs and targets of the samples that were held out for the choice."""
-        X = _as_input(X)
-        n, width = X.vectors.shape
-        widths = [width] if self.views is None else [int(part) for part in self.views]
-        if sum(widths) != width:
-            raise invalid("views", f"add up to the {width} columns of X", str(widths))
+    def _fit(self, X: KernelInput | FloatArray, y: Targets) -> list[HeldOut]:
+        """Choose and fit. Return what was held out with the chosen settings."""
+        X, n = _as_input(X), len(y.values)
         exact = n <= np.sqrt(self.kernel_memory / BYTES_PER_ENTRY)
         count = int(np.clip(n // ROWS_PER_LANDMARK, LANDMARKS, MOST_LANDMARKS))
         kept = np.arange(n) if exact else self._subset(y, count)
         self.model_ = "exact" if exact else f"{len(kept):,} landmarks"
         logger.info("%s: %s of %d samples", type(self).__name__, self.model_, n)
-        self.distances_ = Distances(X if exact else X[kept], widths)
-        chosen = kept[self._subset(y.take(kept), FOR_SEARCH)]
-        some = y.take(chosen)
+        self.distances_ = Distances(X[kept], self.views or [X.vectors.shape[1]])
+        place = self._subset(y.take(kept), FOR_SEARCH)
+        some = y.take(kept[place])
         solve: Callable[[FloatArray, Targets, float], Any] = self._ridge
         if exact and is_classifier(self) and len(self.widths_) == 1:
             solve = partial(_SupportVectors, n_classes=max(2, self.widths_[0]))
-        small = self.distances_
-        if len(chosen) < len(kept):
-            small = small.restricted(np.searchsorted(kept, chosen))
-        search = Search(small(X[chosen]), some, self._splits(some), solve, self._mean_score)
         with config_context(assume_finite=True, skip_parameter_validation=True):  # all is checked
-            best = self._chosen(search)
+            best, held_out = self._chosen(self.distances_.restricted(place)(X[kept[place]]), some, solve)
         self.kernel_ = best["wl_weight"], best["gamma"]
-        held_out = search.outputs.get(tuple(best.values()), [])
-        del search, small
         if exact:
             K = np.empty((n, n))
             for rows, block in self._blocks(X):
@@ -158,48 +151,75 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         else:
             self.solution_ = self._nystroem(X, y, kept, best["C"])
         self.support_ = kept[self.solution_.support]
-        if not np.array_equal(self.support_, kept):  # support vectors are sorted by class
-            self.distances_ = self.distances_.restricted(self.solution_.support)
+        self.distances_ = self.distances_.restricted(self.solution_.support)  # sorted by class
         return held_out
 
-    def _columns(self, y: Targets) -> tuple[FloatArray, IntArray]:
-        """Return what ridge regression solves for, and the target of each column."""
-        return y.values, np.arange(y.values.shape[1])
+    def _columns(self, y: Targets) -> FloatArray:
+        """Return what ridge regression solves for, a column for each output."""
+        return y.values
+
+    def _problem(self, y: Targets) -> tuple[FloatArray, IntArray, FloatArray, list[IntArray]]:
+        """Return the columns of ridge regression, with their targets, means, and groups of equal weights."""
+        T, target = self._columns(y), np.repeat(np.arange(len(self.widths_)), self.widths_)
+        weights = y.weights[:, target]
+        means = (T * weights).sum(axis=0) / np.maximum(weights.sum(axis=0), 1e-300)  # 0 without samples
+        _, group = np.unique(weights, axis=1, return_inverse=True)
+        return T, target, means, [np.flatnonzero(group.ravel() == n) for n in range(group.max() + 1)]
 
     def _mean_score(self, output: FloatArray, y: Targets) -> float:
         """Return the mean score over the targets that have values."""
         outputs = _split(output, self.widths_)
-        scores = [
-            self._score(part[rows], values, target)
-            for target, (part, (rows, values)) in enumerate(zip(outputs, y.known(), strict=True))
-            if len(rows)
-        ]
+        known = enumerate(zip(outputs, y.known(), strict=True))
+        scores = [self._score(part[rows], own, target) for target, (part, (rows, own)) in known if len(rows)]
         return float(np.mean(scores))
+
+    def singles(self) -> list[Any]:
+        """Return an estimator for each target."""
+        targets = range(len(self.widths_))
+        return [OneTarget(self, target) for target in targets] if self._several else [self]
 
     def fixed(self) -> Self:
         """Return an unfitted model with the settings of this fitted one, which chooses nothing."""
         return clone(self).set_params(**getattr(self, "best_params_", {}), cv=[])  # type: ignore[no-any-return]
 
-    def _chosen(self, search: Search) -> Settings:
-        """Choose the weight of the WL kernel, then gamma, then C."""
+    def _chosen(self, parts: Any, y: Targets, solve: Any) -> tuple[Settings, list[HeldOut]]:
+        """Choose the weight of the WL kernel, then gamma, then C. Each setting is tried once."""
+        splits, has_labels = self._splits(y), parts[0] is not None
+        tried: dict[tuple[float, ...], list[HeldOut]] = {}
+        kernel = lru_cache(1)(partial(kernel_matrix, *parts))
+
+        def mean(settings: Settings) -> float:
+            key = tuple(settings.values())
+            if key not in tried:
+                K, own = kernel(settings["wl_weight"], settings["gamma"]), partial(solve, C=settings["C"])
+                tried[key] = [self._held_out(K, y, train, test, own) for train, test in splits]
+            return float(np.mean([score for score, *_ in tried[key]]))
+
         grids = {name: _grid(getattr(self, name), name) for name in GRIDS}
         grids |= {name: sorted(grids[name]) for name in ("gamma", "C")}
-        if search.parts[0] is None:
+        if not has_labels:
             grids["wl_weight"] = [0.0]
         best = {
             name: START[name] if START[name] in grid else grid[len(grid) // 2] for name, grid in grids.items()
         }
-        if search.splits:
+        if splits:
             for value in grids["wl_weight"]:
-                best = search.better(best, "wl_weight", value)
+                best = better(mean, best, "wl_weight", value)
             for name in ("gamma", "C"):
-                best = search.climb(best, name, grids[name])
-            names = [name for name in best if name != "wl_weight" or search.parts[0] is not None]
-            self.cv_results_ = search.results(names)
-            self.best_index_ = list(search.scores).index(tuple(best.values()))
-            self.best_score_ = search.mean(best)
+                best = climb(mean, best, name, grids[name])
+            names = [name for name in best if name != "wl_weight" or has_labels]
+            scores = np.array([[score for score, *_ in found] for found in tried.values()])
+            self.cv_results_ = results([dict(zip(best, key, strict=True)) for key in tried], scores, names)
+            self.best_index_ = list(tried).index(tuple(best.values()))
+            self.best_score_ = mean(best)
             self.best_params_ = {name: best[name] for name in names}
-        return best
+        return best, tried.get(tuple(best.values()), [])
+
+    def _held_out(self, K: FloatArray, y: Targets, train: IntArray, test: IntArray, solve: Any) -> HeldOut:
+        fitted, truth = solve(K[np.ix_(train, train)], y.take(train)), y.take(test)
+        held_out = K[np.ix_(test, train)]
+        output = fitted.output(held_out if isinstance(fitted, _Ridge) else held_out[:, fitted.support])
+        return self._mean_score(output, truth), output, truth
 
     def _blocks(self, X: KernelInput) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield some rows at a time, and their kernel with the samples of the model."""
@@ -208,29 +228,27 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
 
     def _nystroem(self, X: KernelInput, y: Targets, kept: IntArray, C: float) -> _Ridge:
         """Fit on all samples by their kernel with the landmarks."""
-        T, target = self._columns(y)
-        mean, groups = _means(T, y.weights[:, target]), _alike(y.weights)
+        T, target, mean, groups = self._problem(y)
         K, right = np.empty((len(kept), len(kept))), np.zeros((len(kept), T.shape[1]))
         grams = [np.zeros_like(K) for _ in groups]
         for rows, block in self._blocks(X):
             own = np.searchsorted(kept, rows[[0, -1]] + [0, 1])
             K[slice(*own)] = block[kept[slice(*own)] - rows[0]]
-            for gram, group in zip(grams, groups, strict=True):
-                weighted = block * np.sqrt(y.weights[rows, group[0]])[:, np.newaxis]
+            for gram, columns in zip(grams, groups, strict=True):
+                weighted = block * np.sqrt(y.weights[rows, target[columns[0]]])[:, np.newaxis]
                 gram += weighted.T @ weighted
             right += block.T @ ((T[rows] - mean) * y.weights[rows][:, target])
         coefficients = np.empty_like(right)
         K /= C
-        for gram, group in zip(grams, groups, strict=True):
+        for gram, columns in zip(grams, groups, strict=True):
             gram += K
-            columns = np.isin(target, group)
             coefficients[:, columns] = _solved(gram, right[:, columns])
         return _Ridge(coefficients, mean)
 
     def _output(self, X: KernelInput | FloatArray) -> FloatArray:
         check_is_fitted(self)
         blocks = self._blocks(_as_input(X))
-        return np.concatenate([self.solution_.output(block, fitted=True) for _, block in blocks])
+        return np.concatenate([self.solution_.output(block) for _, block in blocks])
 
     def _subset(self, y: Targets, count: int) -> IntArray:
         """Return a random subset. Rare classes fill up to half of it, unless accuracy is the score."""
@@ -271,16 +289,15 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
 
     def _ridge(self, K: FloatArray, y: Targets, C: float) -> _Ridge:
         """Solve with weights w: coefficients sqrt(w) (sqrt(w) K sqrt(w) + 1 / C)^-1 sqrt(w) (y - mean)."""
-        T, target = self._columns(y)
-        mean, coefficients = _means(T, y.weights[:, target]), np.empty_like(T)
-        groups = _alike(y.weights)
-        for group in groups:
-            own, roots = np.isin(target, group), np.sqrt(y.weights[:, group[:1]])
-            system = np.multiply(K, roots, out=K if group is groups[-1] else None)
+        T, target, mean, groups = self._problem(y)
+        coefficients = np.empty_like(T)
+        for columns in groups:
+            roots = np.sqrt(y.weights[:, target[columns[:1]]])
+            system = np.multiply(K, roots, out=K if columns is groups[-1] else None)
             system *= roots.T
             system[np.diag_indices_from(system)] += 1 / C
             factor = cho_factor(system, overwrite_a=True)
-            coefficients[:, own] = roots * cho_solve(factor, roots * (T - mean)[:, own])
+            coefficients[:, columns] = roots * cho_solve(factor, roots * (T - mean)[:, columns])
         return _Ridge(coefficients, mean)
 
 
@@ -301,14 +318,10 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         y has shape (n,), or (n, n_targets) with NaN or None for missing entries. Weights have its shape, or
         are the same for all targets.
         """
-        y, self._several = _as_columns(y)
-        weights = _as_weights(sample_weight, y)
+        y, weights, self._several = _as_columns(y, sample_weight)
         codes, classes = np.zeros(y.shape, np.intp), []
         for target, (column, known) in enumerate(zip(y.T, weights.T > 0, strict=True)):
             found, codes[known, target] = np.unique(column[known], return_inverse=True)
-            if len(found) < 2:
-                where = f" in column {target}" if self._several else ""
-                raise invalid("y", f"have at least two classes{where}", f"only {found.tolist()}")
             classes.append(found)
         self.classes_ = classes if self._several else classes[0]
         self.widths_ = [1 if len(found) == 2 else len(found) for found in classes]
@@ -319,12 +332,13 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         held_out = self._fit(X, targets)
         self.calibration_: list[tuple[FloatArray, FloatArray] | None] = [None] * len(classes)
         if held_out:
-            outputs = np.concatenate([output for output, _ in held_out])
-            truth = Targets(*map(np.concatenate, zip(*(entry for _, entry in held_out), strict=True)))
-            for target, (part, (rows, labels)) in enumerate(
-                zip(_split(outputs, self.widths_), truth.known(), strict=True)
-            ):
-                self.calibration_[target] = _calibration(part[rows], labels, sizes[target])
+            _, outputs, targets = zip(*held_out, strict=True)
+            parts = _split(np.concatenate(outputs), self.widths_)
+            truth = Targets(*map(np.concatenate, zip(*targets, strict=True))).known()
+            self.calibration_ = [
+                _calibration(part[rows], labels, counts)
+                for part, (rows, labels), counts in zip(parts, truth, sizes, strict=True)
+            ]
         return self
 
     def decision_function(self, X: KernelInput | FloatArray) -> Any:
@@ -333,10 +347,10 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         Several targets of two classes have a column each. If one has more classes, there is a list of arrays.
         """
         output = self._output(X)
+        if self._several and max(self.widths_) == 1:
+            return output
         parts = _split(output, self.widths_)
-        if not self._several:
-            return parts[0]
-        return output if max(self.widths_) == 1 else parts
+        return parts if self._several else parts[0]
 
     def predict(self, X: KernelInput | FloatArray) -> npt.NDArray[Any]:
         """Return the class of each sample, one column per target if there are several."""
@@ -356,13 +370,13 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
             found.append(_softmax(output))
         return found if self._several else found[0]
 
-    def _columns(self, y: Targets) -> tuple[FloatArray, IntArray]:
-        """Return 1 or -1 for each class (the second of two), and the target of each column."""
+    def _columns(self, y: Targets) -> FloatArray:
+        """Return 1 or -1 for each class (the second of two)."""
         columns = [
             np.where(values[:, np.newaxis] == (np.arange(width) if width > 1 else 1), 1.0, -1.0)
             for values, width in zip(y.values.T, self.widths_, strict=True)
         ]
-        return np.hstack(columns), np.repeat(np.arange(len(columns)), self.widths_)
+        return np.hstack(columns)
 
     def _score(self, output: FloatArray, y: Any, target: int) -> float:
         if self.scoring_ == "roc_auc":
@@ -370,7 +384,9 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         if self.scoring_ == "accuracy":
             return float(np.mean(_votes(output) == y))
         made: dict[str, Any] = {"predict": _votes, "predict_proba": _softmax, "decision_function": np.asarray}
-        found = Predictions(self, np.arange(max(2, self.widths_[target])), lambda name: made[name](output))
+        found = OneTarget(
+            self, None, np.arange(max(2, self.widths_[target])), lambda name: made[name](output)
+        )
         return found.score(self.scoring_, np.arange(len(y)), y)
 
 
@@ -379,11 +395,7 @@ class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
 
     def fit(self, X: KernelInput | FloatArray, y: Any, sample_weight: Any = None) -> Self:
         """Choose the settings, then fit on all samples. Shapes are as in `KernelClassifier`."""
-        y, self._several = _as_columns(y)
-        y = y.astype(np.float64)
-        weights = _as_weights(sample_weight, y)
-        if np.isinf(y).any() or not (weights > 0).any(axis=0).all():
-            raise invalid("y", "have finite numbers in each column", "an infinite one or none at all")
+        y, weights, self._several = _as_columns(np.asarray(y, dtype=np.float64), sample_weight)
         y = np.where(weights > 0, y, 0.0)
         self.y_mean_ = np.average(y, axis=0, weights=weights)
         deviation = np.sqrt(np.average((y - self.y_mean_) ** 2, axis=0, weights=weights))
@@ -401,38 +413,39 @@ class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
         if self.scoring is None:
             return -float(np.mean((output - y) ** 2))
         output, y = (values * self.y_scale_[target] + self.y_mean_[target] for values in (output, y))
-        return Predictions(self, None, lambda _: output).score(self.scoring, np.arange(len(y)), y)
+        found = OneTarget(self, None, values=lambda _: output)
+        return found.score(self.scoring, np.arange(len(y)), y)
 
 
-class Predictions:
-    """Predictions that exist, as an estimator for scorers. Its samples are numbers of rows.
+class OneTarget:
+    """One of several targets of an estimator; None: its only one.
 
-    `values` returns those of a method that the model has, of which only one `target` is used.
+    With `values`, which returns the predictions of a method that is named, samples are numbers of rows.
     """
 
-    def __init__(
-        self, model: Any, classes: Any, values: Callable[[str], Any], target: int | None = None
-    ) -> None:
-        self.model, self.values, self.target = model, values, target
-        if classes is not None:
-            self.classes_ = classes
+    def __init__(self, estimator: Any, target: int | None, classes: Any = None, values: Any = None) -> None:
+        self.estimator, self.target, self.values = estimator, target, values
+        if classes is not None or hasattr(estimator, "classes_"):
+            self.classes_ = of_target(estimator.classes_, target) if classes is None else classes
 
     def __getattr__(self, name: str) -> Any:
-        if name not in PREDICTING or not hasattr(self.model, name):
+        if name not in PREDICTING or not hasattr(self.estimator, name):
             raise AttributeError(name)
 
-        def method(rows: Any) -> Any:
-            return compacted(of_target(self.values(name), self.target)[rows])
+        def method(samples: Any) -> Any:
+            if self.values is None:
+                return of_target(getattr(self.estimator, name)(samples), self.target)
+            return compacted(of_target(self.values(name), self.target)[samples])
 
         method.__name__ = name  # scorers look at it
         return method
 
     def __sklearn_tags__(self) -> Any:
-        return self.model.__sklearn_tags__()
+        return self.estimator.__sklearn_tags__()
 
-    def score(self, scoring: Any, rows: Any, y: Any, **more: Any) -> float:
-        """Return the score of some rows by a scorer."""
-        return float(check_scoring(self.model, scoring)(self, rows, y, **more))
+    def score(self, scoring: Any, samples: Any, y: Any, **more: Any) -> float:
+        """Return the score by a scorer."""
+        return float(check_scoring(self.estimator, scoring)(self, samples, y, **more))
 
 
 class Distances:
@@ -444,20 +457,20 @@ class Distances:
     def __init__(self, X: KernelInput, widths: Sequence[int]) -> None:
         self.mean, self.factor = _column_scale(X.vectors, widths)
         self.rows = (X.vectors - self.mean) * self.factor
-        self.labels = None if X.sets is None else SetsKernel(X.sets)
+        self.labels = None if X.sets is None else X.sets.compacted()
         self.medians: list[float] = []
-        if self.labels is not None and X.sets is not None:
+        if self.labels is not None:
             n = len(self.rows)
-            some = X.sets.take(np.unique(np.linspace(0, n - 1, min(n, FOR_SCALE)).astype(int)))
-            self.medians = [float(_median(1 - K)) or 1.0 for K in SetsKernel(some)()]
+            some = self.labels.take(np.unique(np.linspace(0, n - 1, min(n, FOR_SCALE)).astype(int)))
+            self.medians = [float(_median(1 - K)) or 1.0 for K in some.kernels(some)]
 
     def __call__(self, X: KernelInput) -> tuple[FloatArray | None, FloatArray]:
         """Return the distances of some samples to the training samples, one row each."""
         # in double precision, since large coefficients amplify rounding errors
         rows = ((X.vectors - self.mean) * self.factor).astype(np.float64)
         by_labels = None
-        if self.labels is not None:
-            kernels = self.labels(X.sets)
+        if self.labels is not None and X.sets is not None:
+            kernels = self.labels.kernels(X.sets)
             by_labels = np.zeros_like(kernels[0])
             for K, median in zip(kernels, self.medians, strict=True):
                 by_labels += (1 - K) / np.float32(median * len(kernels))
@@ -468,66 +481,40 @@ class Distances:
         """Return the distances to some of the training samples only. The units stay."""
         made = copy(self)
         made.rows = self.rows[rows]
-        made.labels = None if self.labels is None else self.labels.restricted(rows)
+        made.labels = None if self.labels is None else self.labels.take(rows)
         return made
 
 
-class Search:
-    """Scores of settings on held-out samples. Each is computed once."""
+def better(mean: Callable[[Settings], float], best: Settings, name: str, value: float) -> Settings:
+    """Return the settings with another value if their mean score is higher."""
+    tried = {**best, name: value}
+    return tried if mean(tried) > mean(best) else best
 
-    def __init__(self, parts: tuple[Any, ...], y: Targets, splits: Any, solve: Any, score: Any) -> None:
-        self.parts, self.y, self.splits, self.solve, self.score = parts, y, splits, solve, score
-        self.scores: dict[tuple[float, ...], list[float]] = {}
-        self.outputs: dict[tuple[float, ...], list[tuple[FloatArray, Targets]]] = {}
-        self._kernel: tuple[Any, Any] = (None, None)
 
-    def mean(self, settings: Settings) -> float:
-        """Return the mean score of some settings over the splits."""
-        key = tuple(settings.values())
-        if key not in self.scores:
-            self.scores[key] = list(self._scores(*key))
-        return float(np.mean(self.scores[key]))
-
-    def better(self, best: Settings, name: str, value: float) -> Settings:
-        """Return the settings with another value if the score is higher."""
-        tried = {**best, name: value}
-        return tried if self.mean(tried) > self.mean(best) else best
-
-    def climb(self, best: Settings, name: str, grid: list[float]) -> Settings:
-        """Walk along a grid, up or else down, as long as the score improves."""
-        start, found = grid.index(best[name]), best
-        for steps in (grid[start + 1 :], grid[:start][::-1]):
-            for value in steps:
-                before, found = found, self.better(found, name, value)
-                if found is before:
-                    break
-            if found is not best:
+def climb(mean: Callable[[Settings], float], best: Settings, name: str, grid: list[float]) -> Settings:
+    """Walk along a grid, up or else down, as long as the score improves."""
+    start, found = grid.index(best[name]), best
+    for steps in (grid[start + 1 :], grid[:start][::-1]):
+        for value in steps:
+            before, found = found, better(mean, found, name, value)
+            if found is before:
                 break
-        return found
+        if found is not best:
+            break
+    return found
 
-    def _scores(self, wl_weight: float, gamma: float, C: float) -> Iterator[float]:
-        if self._kernel[0] != (wl_weight, gamma):
-            self._kernel = (wl_weight, gamma), kernel_matrix(self.parts[0], self.parts[1], wl_weight, gamma)
-        K = self._kernel[1]
-        for train, test in self.splits:
-            fitted, truth = self.solve(K[np.ix_(train, train)], self.y.take(train), C), self.y.take(test)
-            output = fitted.output(K[np.ix_(test, train)])
-            self.outputs.setdefault((wl_weight, gamma, C), []).append((output, truth))
-            yield self.score(output, truth)
 
-    def results(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return all that was tried in the form of `GridSearchCV`."""
-        scores = np.array(list(self.scores.values()))
-        tried = [dict(zip(START, key, strict=True)) for key in self.scores]
-        mean = scores.mean(axis=1)
-        return {
-            **{f"param_{name}": np.array([entry[name] for entry in tried]) for name in names},
-            **{f"split{number}_test_score": column for number, column in enumerate(scores.T)},
-            "params": [{name: entry[name] for name in names} for entry in tried],
-            "mean_test_score": mean,
-            "std_test_score": scores.std(axis=1),
-            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
-        }
+def results(tried: list[Settings], scores: FloatArray, names: list[str]) -> dict[str, Any]:
+    """Return the scores of all settings that were tried, a row each, in the form of `GridSearchCV`."""
+    mean = scores.mean(axis=1)
+    return {
+        **{f"param_{name}": np.array([entry[name] for entry in tried]) for name in names},
+        **{f"split{number}_test_score": column for number, column in enumerate(scores.T)},
+        "params": [{name: entry[name] for name in names} for entry in tried],
+        "mean_test_score": mean,
+        "std_test_score": scores.std(axis=1),
+        "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
+    }
 
 
 class _SupportVectors:
@@ -545,17 +532,15 @@ class _SupportVectors:
         self.coefficients, self.intercept = model.dual_coef_.T, model.intercept_
         self.first = offsets(model.n_support_)
 
-    def output(self, K: FloatArray, fitted: bool = False) -> FloatArray:
-        """Return decisions, one column or one per class. K of a fitted model has support vectors alone."""
-        K = np.asarray(K if fitted else K[:, self.support], dtype=np.float64)
-        count = len(self.present)
-        if count == 2:
-            values = K @ self.coefficients + self.intercept
-            if self.n_classes == 2:
-                return np.asarray(values)
-            values = np.hstack([-values, values])
-        else:
+    def output(self, K: FloatArray) -> FloatArray:
+        """Return decisions, one column or one per class, from the kernel with the support vectors."""
+        if len(self.present) > 2:
             values = self._one_against_one(K)
+        else:
+            values = np.asarray(K @ self.coefficients + self.intercept)
+            if self.n_classes == 2:
+                return values
+            values = np.hstack([-values, values])
         full = np.repeat(values.min(axis=1, keepdims=True) - 1, self.n_classes, axis=1)
         full[:, self.present] = values  # classes that are not in the training part come last
         return full
@@ -576,7 +561,7 @@ class _Ridge:
         self.coefficients, self.intercept = coefficients, intercept
         self.support = np.arange(len(coefficients))
 
-    def output(self, K: FloatArray, fitted: bool = False) -> FloatArray:  # noqa: ARG002
+    def output(self, K: FloatArray) -> FloatArray:
         """Return the values."""
         return np.asarray(K @ self.coefficients + self.intercept)
 
@@ -588,13 +573,9 @@ def kernel_matrix(
 
     In single precision, large coefficients would make predictions differ between CPUs.
     """
-    if by_labels is None or wl_weight == 0:
-        K = by_vectors * -gamma
-    elif wl_weight == 1:
-        K = by_labels * np.float64(-gamma)
-    else:
-        K = by_labels * np.float64(-gamma * wl_weight)
-        K -= by_vectors * (gamma * (1 - wl_weight))
+    K = by_vectors * (-gamma * (1 - wl_weight))
+    if by_labels is not None and wl_weight:
+        K += by_labels * np.float64(-gamma * wl_weight)
     return np.asarray(np.exp(K, out=K))
 
 
@@ -636,7 +617,7 @@ def _median(distances: FloatArray) -> Any:
 
 
 def _as_input(X: KernelInput | FloatArray) -> KernelInput:
-    return X if isinstance(X, KernelInput) else KernelInput(check_array(X, dtype=np.float32))
+    return X if isinstance(X, KernelInput) else KernelInput(np.asarray(X, dtype=np.float32))
 
 
 def _grid(given: Any, name: str) -> list[float]:
@@ -649,12 +630,12 @@ def _grid(given: Any, name: str) -> list[float]:
     return [float(value) for value in values]
 
 
-def _as_columns(y: Any) -> tuple[npt.NDArray[Any], bool]:
-    """Return the targets, one column each, and whether y has several columns."""
+def _as_columns(y: Any, given: Any) -> tuple[npt.NDArray[Any], FloatArray, bool]:
+    """Return targets and weights, a column for each target, and whether there are several."""
     y = np.asarray(y)
-    if y.ndim not in (1, 2) or not y.size:
-        raise invalid("y", "have shape (n,) or (n, n_targets)", str(y.shape))
-    return (y[:, np.newaxis], False) if y.ndim == 1 else (y, y.shape[1] > 1)
+    weights = np.ones(len(y)) if given is None else np.asarray(given)
+    columns = y.reshape(len(y), -1)
+    return columns, np.where(missing(columns), 0.0, weights.reshape(len(y), -1)), y.ndim == 2
 
 
 def missing(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -676,20 +657,6 @@ def compacted(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.array(y.tolist()) if y.dtype == object and not missing(y).any() else y
 
 
-def _as_weights(given: Any, y: npt.NDArray[Any]) -> FloatArray:
-    """Return a weight for each entry of y, 0 if it is missing."""
-    weights = np.ones(len(y)) if given is None else np.asarray(given, dtype=np.float64)
-    if len(weights) != len(y) or not np.isfinite(weights).all() or (weights < 0).any():
-        raise invalid("sample_weight", f"be a finite number >= 0 for each of {len(y)} samples")
-    return np.where(missing(y), 0.0, weights.reshape(len(y), -1))
-
-
-def _alike(weights: FloatArray) -> list[IntArray]:
-    """Return groups of targets with the same weights."""
-    _, group = np.unique(weights, axis=1, return_inverse=True)
-    return [np.flatnonzero(group.ravel() == number) for number in range(group.max() + 1)]
-
-
 def _solved(gram: FloatArray, right: FloatArray) -> FloatArray:
     """Solve, with the smallest addition to the diagonal that makes up for rounding."""
     unit = np.trace(gram) / len(gram)
@@ -700,11 +667,6 @@ def _solved(gram: FloatArray, right: FloatArray) -> FloatArray:
         except LinAlgError:
             logger.info("the diagonal needs more than %g of its mean", size)
     return np.linalg.lstsq(gram, right, rcond=None)[0]
-
-
-def _means(columns: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted mean of each column, 0 if all weights are 0."""
-    return np.asarray((columns * weights).sum(axis=0) / np.maximum(weights.sum(axis=0), 1e-300))
 
 
 def _split(output: FloatArray, widths: Sequence[int]) -> list[FloatArray]:

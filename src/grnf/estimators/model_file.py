@@ -36,16 +36,14 @@ from grnf._version import __version__
 from grnf.collection import NAN_ON_ERROR, Collection
 from grnf.errors import GraphError, invalid
 from grnf.estimators.fingerprint import Axes, JointFeatures
-from grnf.estimators.histograms import SetsKernel
+from grnf.estimators.histograms import LabelSets
 from grnf.estimators.kernel_model import Distances, KernelClassifier, KernelRegressor, _Ridge, _SupportVectors
 from grnf.estimators.transformer import GRNF, UNUSABLE
-from grnf.estimators.uncertainty import Calibration, Neighborhood, decision_values
-from grnf.estimators.views import FeatureViews
+from grnf.estimators.uncertainty import Calibration, Neighborhood
+from grnf.estimators.views import FeatureViews, steps_of
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import bare_batch
 from grnf.typing import FloatArray, IntArray
-
-__all__ = ["MODELS", "ForestArrays", "load_models", "save_models"]
 
 
 class ForestArrays:
@@ -117,16 +115,26 @@ MODELS: dict[str, Any] = {}
 CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        KernelClassifier, KernelRegressor, Distances, SetsKernel, _Ridge, _SupportVectors, Calibration,
-        Neighborhood, ForestArrays, KNeighborsClassifier, LogisticRegression, Ridge, RidgeCV, StandardScaler,
+        KernelClassifier, KernelRegressor, Distances, _Ridge, _SupportVectors, Calibration, Neighborhood,
+        ForestArrays, KNeighborsClassifier, LogisticRegression, Ridge, RidgeCV, StandardScaler,
         LabelBinarizer, Pipeline,
     )
-}  # fmt: skip
-"""Classes of which objects are made again from their attributes."""
+} | {"SetsKernel": LabelSets}  # fmt: skip
+"""Classes of which objects are made again from their attributes, by their names in files."""
 LABEL = Instance("text or a number", str, int, float)
-LEFT_OUT = ("cv_results_", "cv", "scoring", "scorer_", "_turned")
+LEFT_OUT = ("cv_results_", "cv", "scoring", "scorer_")
 """Attributes of estimators that predictions do not need."""
-PARAMS = ("n_components", "estimator", "C", "gamma", "n_jobs", "handle_unknown", "handle_missing", "on_error")
+PARAMS = (
+    "n_components",
+    "estimator",
+    "C",
+    "gamma",
+    "n_jobs",
+    "handle_unknown",
+    "handle_missing",
+    "on_error",
+    "stereo",
+)
 """Parameters of a model that are stored. Lifts and distributions are those of its views."""
 STATE = ("estimator_", "neighborhood_", "calibration_")
 PRIVATE = ("_widths", "_names", "_exact", "best_params_", "best_score_", "best_index_", "notes_")
@@ -221,17 +229,17 @@ def _plain(value: Any, arrays: Members) -> Any:
         return _plain(value.best_estimator_, arrays)
     if isinstance(value, RandomForestClassifier | RandomForestRegressor):
         return _plain(ForestArrays(value), arrays)
-    name = type(value).__name__
     if isinstance(value, JointFeatures):
         state = json.loads(value.to_json())
         state["fitted"]["axes"] = [_plain(axes.compact(), arrays) for axes in value._axes]
         return {"joint": state}
-    if CLASSES.get(name) is type(value):
-        state = {key: entry for key, entry in vars(value).items() if key not in LEFT_OUT}
-        return {"object": {key: _plain(entry, arrays) for key, entry in state.items()}, "class": name}
+    for name, kind in CLASSES.items():
+        if type(value) is kind:
+            state = {key: entry for key, entry in vars(value).items() if key not in LEFT_OUT}
+            return {"object": {key: _plain(entry, arrays) for key, entry in state.items()}, "class": name}
     raise ValueError(
-        f"a model with a {name} cannot be saved without pickle. Use estimator='auto', 'svm', 'linear' or "
-        "'forest', or store the model with joblib"
+        f"a model with a {type(value).__name__} cannot be saved without pickle. Use estimator='auto', 'svm', "
+        "'linear' or 'forest', or store the model with joblib"
     )
 
 
@@ -319,12 +327,11 @@ def _restored(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
         state = dict(value["joint"])
         axes = [Axes.of_compact(*parts).to_text() for parts in _restored(state["fitted"]["axes"], arrays)]
         state["fitted"] = {**state["fitted"], "axes": axes}
-        return JointFeatures._of_text(json.dumps(state), "joint features")
+        return JointFeatures.from_json(json.dumps(state), "joint features")
     made = object.__new__(CLASSES[value["class"]])
     made.__dict__.update({key: _restored(entry, arrays) for key, entry in value["object"].items()})
-    if isinstance(made, SetsKernel):
+    if isinstance(made, LabelSets):
         _check_sets(made)
-        made._turned = [own.tocsc() for own in made.columns]
     if isinstance(made, ForestArrays):
         made.check()
     return made
@@ -363,7 +370,7 @@ def _model(state: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> Any:
     views.encoder_ = AttributeEncoder.of_batch(bare_batch(model.encoder_), **policies)
     lifts = {}
     for name, view in views.views_.items():
-        steps = list(view.named_steps.values()) if isinstance(view, Pipeline) else [view]
+        steps = steps_of(view)
         model.orders = next((step.orders for step in steps if isinstance(step, GRNF)), model.orders)
         lifts[name] = steps[:-1]
     model.lifts = "auto" if state["default"] else lifts
@@ -376,26 +383,22 @@ def _model(state: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> Any:
 
 def _check(model: Any) -> None:
     """Predict for a graph without nodes, which raises an error if the parts do not match."""
-    batch = bare_batch(model.encoder_)
     for name in model._names:
         Int(0, 2**40).take(model._widths[name])
-    inputs = model._usable(Collection(1, np.arange(1), batch=batch)).inputs
     near, calibrations = model.neighborhood_, model.calibration_
-    kinds = {type(near), *map(type, calibrations)}
-    if kinds != {Neighborhood, Calibration}:
+    if {type(near), *map(type, calibrations)} != {Neighborhood, Calibration}:
         raise ValueError("the calibration is missing")
     checked(model.on_error, "on_error", NAN_ON_ERROR)
-    far, places = near.around(batch)
     if len(near.ids) != len(near.vectors):
         raise ValueError("the ids of the training graphs do not match their vectors")
-    values = [model.estimator_.predict(inputs), near.pvalues(far)]
-    for one, calibration in model._answers():
-        values.append(one.predict(inputs))
-        if hasattr(model, "classes_"):
-            values.append(calibration.contains(decision_values(one, inputs, one.classes_), 0.9))
-        elif len(calibration.errors) != len(near.vectors) or not (calibration.errors >= 0).any():
-            raise ValueError("the calibration does not match the training graphs")
-        else:
-            values.append(calibration.half_length(places, 0.9))
+    features = model._usable(Collection(1, np.arange(1), batch=bare_batch(model.encoder_)))
+    values = [model.predict(features), model.applicability(features)]
+    if hasattr(model, "classes_"):
+        sets = model.predict_set(features)
+        values += sets if isinstance(sets, list) else [sets]
+    elif any(len(own.errors) != len(near.vectors) or (own.errors < 0).all() for own in calibrations):
+        raise ValueError("the calibration does not match the training graphs")
+    else:
+        values.append(model.predict_interval(features))
     if any(len(value) != 1 for value in values) or values[0].size != len(calibrations):
         raise ValueError("the parts of the model do not fit together")

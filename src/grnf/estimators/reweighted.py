@@ -32,9 +32,6 @@ from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["ReweightedGRNF", "aligned_weights", "sparse_weights", "target_matrix"]
-
-
 TASK = OneOf("auto", "classification", "regression")
 
 

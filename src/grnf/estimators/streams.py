@@ -19,8 +19,6 @@ from grnf.typing import OnError
 if TYPE_CHECKING:
     from grnf.estimators.transformer import GRNF, GraphTransformer
 
-__all__ = ["embed_stream", "fit_stream"]
-
 FIRST = 1024
 """Graphs that show the names and kinds of columns of an open vocabulary."""
 

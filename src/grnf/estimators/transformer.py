@@ -49,20 +49,6 @@ from grnf.metric.quasi import quasi_distances
 from grnf.symmetry import compare_graphs
 from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
 
-__all__ = [
-    "DTYPES",
-    "GRNF",
-    "FeatureTransformer",
-    "GraphTransformer",
-    "Saved",
-    "Settings",
-    "parsed",
-    "plain_params",
-    "schedule_of",
-    "with_index",
-]
-
-
 DTYPES: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
 MAP_PARAMETERS = ("basis", "adjacency_channel", "normalize", "center")
 """Parameters that the feature map has under the same names."""
@@ -100,7 +86,7 @@ UNUSABLE = (AttributeError, IndexError, KeyError, NumbaError, OverflowError, Typ
 
 
 class Saved:
-    """Objects with `to_json`, and with `_of_text`, which makes such an object from that text."""
+    """Objects with `to_json`, and with `from_json`, which makes such an object from that text."""
 
     def to_json(self) -> str:
         """Return the fitted object as JSON, from which `from_json` makes the same object.
@@ -111,11 +97,6 @@ class Saved:
         -------
         str
         """
-        raise NotImplementedError
-
-    @classmethod
-    def _of_text(cls, text: str, name: str, **policies: Any) -> Self:
-        """Make the object. `name` is what errors call the text."""
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -150,15 +131,17 @@ class Saved:
                 text = file.read(LARGEST + 1)
             except UnicodeDecodeError as error:
                 raise damaged(f"invalid JSON: {error}", path) from None
-        return cls._of_text(text, os.fspath(path), **policies)
+        return cls.from_json(text, os.fspath(path), **policies)
 
     @classmethod
-    def from_json(cls, text: str, **policies: Any) -> Self:
+    def from_json(cls, text: str, name: str = "the text", **policies: Any) -> Self:
         """Make the fitted transformer that `to_json` described.
 
         Parameters
         ----------
         text : str
+        name : str, default="the text"
+            What errors call the text.
         **policies : str, optional
             As in `load`.
 
@@ -166,7 +149,7 @@ class Saved:
         -------
         fitted transformer
         """
-        return cls._of_text(text, "the text", **policies)
+        raise NotImplementedError
 
 
 class GraphsToVectors(GraphEstimator):
@@ -175,6 +158,7 @@ class GraphsToVectors(GraphEstimator):
     embed: Callable[..., Collection]
 
     def transform(self, X: Any) -> FloatArray:
+        """Return the vectors of graphs, with the index of X if it has one."""
         return with_index(self, self.embed(X))
 
 
@@ -293,7 +277,7 @@ class GraphTransformer(Saved, GraphsToVectors):
         return text + "\n"
 
     @classmethod
-    def _of_text(cls, text: str, name: str, **policies: Any) -> Self:
+    def from_json(cls, text: str, name: str = "the text", **policies: Any) -> Self:  # noqa: D102
         state = _saved_state(text, cls.__name__, name)
         validate(state, SCHEMA, name)
         try:
@@ -879,13 +863,13 @@ class GRNF(FeatureTransformer):
         """
         first = self._batch(X)
         if Y is None:
-            return streamed_kernel(self._embedder.hidden_sums(first), None, self.activation)
+            return streamed_kernel(((U, None) for U in self._embedder.hidden_sums(first)), self.activation)
         second = self._batch(Y)
-        return streamed_kernel(
-            self._embedder.hidden_sums(first, with_graphs=len(second)),
-            self._embedder.hidden_sums(second, with_graphs=len(first)),
-            self.activation,
+        sides = (
+            self._embedder.hidden_sums(own, with_graphs=len(other))
+            for own, other in ((first, second), (second, first))
         )
+        return streamed_kernel(zip(*sides, strict=True), self.activation)
 
     @property
     def truncation_bias_(self) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,9 @@ from grnf._utils.arrays import conformal_pvalues
 from grnf.collection import Collection, encode
 from grnf.errors import GraphError
 from grnf.estimators.fingerprint import JointFeatures
-from grnf.estimators.kernel_model import PREDICTING, KernelInput, missing, of_target
-from grnf.graphs import GraphBatch
+from grnf.estimators.kernel_model import KernelInput, missing
 from grnf.io.encode import AttributeEncoder
 from grnf.typing import BoolArray, FloatArray, IntArray
-
-__all__ = ["Calibration", "Neighborhood", "decision_values", "prediction_tables", "with_selected"]
 
 FOLDS = 5
 ENOUGH = 2_000
@@ -69,33 +67,14 @@ class Neighborhood:
         far = self.nearest(self.vectors, NEAREST + 1)[0][:, 1:]
         self.scores = np.sort(far.mean(axis=1)) if far.shape[1] else np.zeros(1)
 
-    def around(self, batch: GraphBatch) -> tuple[FloatArray, IntArray]:
-        """Return distances and places of the training graphs that are nearest to each graph."""
-        return self.nearest(self.joint._embedder(batch))
-
     def pvalues(self, far: FloatArray) -> FloatArray:
-        """Return the p-values of applicability from the distances of `around`."""
+        """Return the p-values of applicability from the distances of `nearest`."""
         return conformal_pvalues(self.scores, far[:, :NEAREST].mean(axis=1))
 
 
-class OneTarget:
-    """One of several targets of a fitted estimator."""
-
-    def __init__(self, estimator: Any, target: int) -> None:
-        self.estimator, self.target = estimator, target
-        if hasattr(estimator, "classes_"):
-            self.classes_ = estimator.classes_[target]
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in PREDICTING:
-            raise AttributeError(name)
-        method = getattr(self.estimator, name)
-        return lambda samples: of_target(method(samples), self.target)
-
-
-def one_target(estimator: Any, target: int | None) -> Any:
-    """Return an estimator for one of its targets. None: it has one."""
-    return estimator if target is None else OneTarget(estimator, target)
+def single_estimators(estimator: Any) -> list[Any]:
+    """Return an estimator for each target of a fitted one."""
+    return estimator.singles() if hasattr(estimator, "singles") else [estimator]
 
 
 class Calibration:
@@ -132,12 +111,12 @@ class Calibration:
         local = np.where(used, errors, 0).sum(axis=1) / np.maximum(count, 1)
         return np.asarray(SHRINKAGE * mean + (1 - SHRINKAGE) * np.where(count > 0, local, mean))
 
-    def half_length(self, places: IntArray, confidence: float) -> FloatArray:
-        """Return half of the length of intervals, infinity if too few graphs were held out."""
+    def interval(self, values: FloatArray, places: IntArray, confidence: float) -> FloatArray:
+        """Return lower and upper ends around predictions, infinite if too few graphs were held out."""
         rank = int(np.ceil(confidence * (len(self.scores) + 1) - 1e-9))
-        if rank > len(self.scores):
-            return np.full(len(places), np.inf)
-        return np.asarray(self.scores[rank - 1] * self.spread(places))
+        unit = self.scores[rank - 1] if rank <= len(self.scores) else np.inf
+        half = unit * self.spread(places)
+        return np.column_stack([values - half, values + half])
 
     def contains(self, values: FloatArray, confidence: float) -> BoolArray:
         """Return whether each class is in the set of each graph, from decisions with a column per class."""
@@ -156,21 +135,19 @@ def calibrations(
 
     A fold is left out if the others have one class only, or no number, of some target.
     """
-    n = len(y)
+    n, columns = len(y), list(y.reshape(len(y), -1).T)
     if n < 2:
         raise GraphError(f"at least two training graphs are needed to calibrate predictions, got {n}")
-    targets = [None] if y.ndim == 1 else list(range(y.shape[1]))
-    columns = [of_target(y, target) for target in targets]
-    classes = [getattr(one_target(estimator, target), "classes_", None) for target in targets]
-    errors = np.full((len(targets), n), np.nan)
+    classes = [getattr(single, "classes_", None) for single in single_estimators(estimator)]
+    errors = np.full((len(columns), n), np.nan)
     folds = list(KFold(min(FOLDS, n), shuffle=True, random_state=seed % 2**32).split(y))
     for train, test in folds[: -(-min(n, ENOUGH) * len(folds) // n)]:
         counts = [len(np.unique(column[train][~missing(column[train])])) for column in columns]
         if min(counts) < (1 if classes[0] is None else 2):
             continue
-        fitted = with_selected(estimator).fit(X[train], y[train])
-        for own, target, column, known in zip(errors, targets, columns, classes, strict=True):
-            own[test] = _errors(one_target(fitted, target), X[test], column[test], known)
+        fitted = single_estimators(with_selected(estimator).fit(X[train], y[train]))
+        for own, single, column, known in zip(errors, fitted, columns, classes, strict=True):
+            own[test] = _errors(single, X[test], column[test], known)
     parts = zip(errors, columns, classes, strict=True)
     return [Calibration(own, column, known, near) for own, column, known in parts]
 
@@ -224,15 +201,13 @@ def prediction_tables(
     """
     known: dict[Any, Any] = {}
     for model in models:
-        near = model._calibrated()[0]
-        key = id(model.views_), id(near.joint), *model._names
+        key = id(model.views_), *model._names
         if key not in known:
-            features = model._usable(encode(X, model.encoder_, "skip"))
-            samples, some = features.samples, len(features.samples) > 0
-            vectors = near.joint._embedder(samples.batch) if some else None
-            known[key] = samples, features.inputs if some else None, vectors
-        samples, inputs, near_vectors = known[key]
-        columns = _prediction_columns(model, inputs, near_vectors, confidence) if len(samples) else {}
+            known[key] = features = model._usable(encode(X, model.encoder_, "skip"))
+            if model._exact and len(features.samples):
+                known[key] = replace(features, sets=features.inputs.sets)
+        samples = known[key].samples
+        columns = _prediction_columns(model, known[key], confidence) if len(samples) else {}
         full: dict[str, list[Any]] = {name: [None] * samples.n_rows for name in columns}
         for name, values in columns.items():
             for row, value in zip(samples.rows.tolist(), np.asarray(values).tolist(), strict=True):
@@ -240,25 +215,21 @@ def prediction_tables(
         yield full, dict(samples.errors)
 
 
-def _prediction_columns(
-    model: Any, inputs: Any, near_vectors: FloatArray, confidence: float
-) -> dict[str, Any]:
-    near, (calibration,) = model._calibrated()
-    (far, places), estimator = near.nearest(near_vectors), model.estimator_
-    columns: dict[str, Any] = {"prediction": estimator.predict(inputs)}
+def _prediction_columns(model: Any, features: Any, confidence: float) -> dict[str, Any]:
+    columns: dict[str, Any] = {"prediction": model.predict(features)}
     if hasattr(model, "classes_"):
-        classes = model.classes_
-        if hasattr(estimator, "predict_proba"):
-            probabilities = estimator.predict_proba(inputs)
-            columns |= {f"probability_{c}": probabilities[:, i] for i, c in enumerate(classes)}
-        inside = calibration.contains(decision_values(estimator, inputs, classes), confidence)
-        columns["set"] = ["|".join(map(str, classes[row])) or "none" for row in inside]
+        if hasattr(model, "predict_proba"):
+            probabilities = model.predict_proba(features)
+            columns |= {f"probability_{c}": probabilities[:, i] for i, c in enumerate(model.classes_)}
+        inside = model.predict_set(features, confidence)
+        columns["set"] = ["|".join(map(str, model.classes_[row])) or "none" for row in inside]
     else:
-        half = calibration.half_length(places, confidence)
-        columns["lower"], columns["upper"] = columns["prediction"] - half, columns["prediction"] + half
+        columns["lower"], columns["upper"] = model.predict_interval(features, confidence).T
+    near = model.neighborhood_
+    far, places = features.around(near)
     return {
         **columns,
-        "applicability": near.pvalues(far),
+        "applicability": model.applicability(features),
         "nearest": [near.ids[place] for place in places[:, 0]],
         "distance": far[:, 0],
     }

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from grnf.collection import fit_encode
+from grnf.collection import encode, fit_encode
 from grnf.errors import GraphError, invalid
 from grnf.estimators.classifier import GraphFeatures, GRNFClassifier, GRNFRegressor, fitted_estimator
 from grnf.estimators.histograms import structure_free
@@ -26,20 +26,6 @@ from grnf.io import RawGraph
 from grnf.io.encode import AttributeEncoder
 from grnf.io.files.survey import missing_or_value
 from grnf.typing import FloatArray
-
-__all__ = [
-    "Target",
-    "Task",
-    "Validation",
-    "check_folds",
-    "class_scores",
-    "made_model",
-    "made_target",
-    "number_scores",
-    "over_folds",
-    "over_targets",
-    "trained_models",
-]
 
 MODEL, COUNTS = "GRNF", "counts of nodes, edges and attributes"
 Note = Callable[[str], Any]
@@ -248,7 +234,6 @@ class Validation:
     ) -> None:
         self.graphs, self.settings, self.folds, self.repeats = graphs, settings, folds, repeats
         self.groups = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-        self.features = SharedFeatures(graphs, settings)
         encoder = AttributeEncoder(handle_unknown="open", handle_missing="zero")
         self.counts = structure_free(fit_encode(graphs, encoder)[1].batch)
 
@@ -292,10 +277,9 @@ class Validation:
             yield MODEL, constant, new_counts
             yield COUNTS, constant, new_counts
         else:
-            model = made_model(target, self.settings)
-            features = self.features(target)
-            model.fit(features.take(rows), y)
-            yield MODEL, model, features.take(target.rows[test])
+            model = made_model(target, self.settings).fit([self.graphs[row] for row in rows], y)
+            held_out = encode([self.graphs[row] for row in target.rows[test]], model.encoder_)
+            yield MODEL, model, model._usable(held_out)
             seed = self.settings["random_state"]
             fitted = fitted_estimator(model.estimator, counts, y, classify=classes, random_state=seed)
             yield COUNTS, fitted, new_counts
@@ -323,37 +307,30 @@ class Validation:
             yield from made.split(target.y, target.y, groups)
 
 
-class SharedFeatures:
-    """The features of graphs, computed once for all targets and folds. Targets do not enter."""
-
-    def __init__(self, graphs: Sequence[RawGraph], settings: Mapping[str, Any]) -> None:
-        self.graphs, self.settings = graphs, settings
-        self._known: dict[bool, GraphFeatures] = {}
-
-    def __call__(self, target: Target) -> GraphFeatures:
-        """Return the features for the model of a target. Nearest neighbors need the labels as vectors."""
-        many = target.has_many_classes
-        if many not in self._known:
-            self._known[many] = made_model(target, self.settings)._shared_features(self.graphs)
-        return self._known[many]
-
-
 def trained_models(
     graphs: Sequence[RawGraph], targets: Sequence[Target], settings: Mapping[str, Any]
 ) -> Iterator[Any]:
-    """Yield a model for each target, fitted to all graphs that have a value, with shared features."""
+    """Yield a model for each target, fitted to all graphs that have a value.
+
+    The features are computed once, for the graphs that have any value. Targets do not enter. Nearest
+    neighbors need the labels as vectors, so they have features of their own.
+    """
     used = np.unique(np.concatenate([target.rows for target in targets]))
     chosen = [graphs[row] for row in used]
-    features = SharedFeatures(chosen, {**settings, "handle_missing": "error"})
+    settings = {**settings, "handle_missing": "error"}
+    known: dict[bool, GraphFeatures] = {}
     for target in targets:
-        try:
-            own = features(target)
-        except GraphError:  # columns that some graphs lack
-            features = SharedFeatures(chosen, {**settings, "handle_missing": "zero"})
-            own = features(target)
+        if target.has_many_classes not in known:
+            try:
+                features = made_model(target, settings)._shared_features(chosen)
+            except GraphError:  # columns that some graphs lack
+                settings["handle_missing"] = "zero"
+                features = made_model(target, settings)._shared_features(chosen)
+            known[target.has_many_classes] = features
+        features = known[target.has_many_classes]
         places = np.searchsorted(used, target.rows)
         whole = len(places) == len(used)
-        yield made_model(target, features.settings).fit(own if whole else own.take(places), target.y)
+        yield made_model(target, settings).fit(features if whole else features.take(places), target.y)
 
 
 def made_model(target: Target, settings: Mapping[str, Any]) -> Any:

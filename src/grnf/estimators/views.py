@@ -28,8 +28,6 @@ from grnf.lifts import Degree, Lift, Propagate, Size, Standardize, Triangles
 from grnf.lifts.base import bare_batch
 from grnf.typing import FloatArray
 
-__all__ = ["FORMAT", "FeatureViews", "lifted_views", "model_views", "saved_transformer"]
-
 FORMAT, VERSION = "grnf-views", 2
 SCHEMA = {
     "encoder": ENCODER, "views": OBJECT, "params": {"n_components": Int(1), "random_state": Int(0)},
@@ -182,7 +180,7 @@ class FeatureViews(Saved, GraphsToVectors):
         check_is_fitted(self)
         return {
             "views": {
-                name: " -> ".join(" ".join(repr(step).split()) for step in _steps(view))
+                name: " -> ".join(" ".join(repr(step).split()) for step in steps_of(view))
                 for name, view in self.views_.items()
             },
             "n_components": self.n_components,
@@ -198,13 +196,13 @@ class FeatureViews(Saved, GraphsToVectors):
             "params": {"n_components": self.n_components, "random_state": self.seed_},
             "encoder": self.encoder_.to_config(),
             "views": {
-                name: [_step_state(step) for step in _steps(view)] for name, view in self.views_.items()
+                name: [_step_state(step) for step in steps_of(view)] for name, view in self.views_.items()
             },
         }
         return json.dumps(state) + "\n"
 
     @classmethod
-    def _of_text(cls, text: str, name: str) -> Self:  # type: ignore[override]
+    def from_json(cls, text: str, name: str = "the text") -> Self:  # type: ignore[override]  # noqa: D102
         state = parsed(text, name)
         check_version(state, FORMAT, VERSION, "saved feature views", name)
         validate(state, SCHEMA, name)
@@ -269,7 +267,7 @@ def saved_transformer(text: str, name: str = "the text") -> Any:
     kind = "FeatureViews" if state["format"] == FORMAT else state.get("kind", "GRNF")
     for known in (GRNF, ReweightedGRNF, JointFeatures, WLFingerprint, FeatureViews):
         if kind == known.__name__:
-            return known._of_text(text, name)
+            return known.from_json(text, name)
     raise ValueError(f"{name} holds {kind!r:.60}, which this release does not know")
 
 
@@ -277,7 +275,8 @@ def _side_by_side(views: Mapping[str, FloatArray]) -> FloatArray:
     return np.asarray(np.hstack(list(views.values())) / np.sqrt(len(views)), dtype=np.float32)
 
 
-def _steps(transformer: Any) -> list[Any]:
+def steps_of(transformer: Any) -> list[Any]:
+    """Return the steps of a pipeline, or the transformer as the only one."""
     return list(transformer.named_steps.values()) if isinstance(transformer, Pipeline) else [transformer]
 
 

@@ -11,8 +11,6 @@ from grnf.activations import Activation
 from grnf.estimators.transformer import GRNF
 from grnf.graphs import Graph
 
-__all__ = ["warmup"]
-
 SIZES = {1: (5,), 2: (5, 400), 3: (5, 12, 70)}
 """Sizes of graphs that take the different paths of an order."""
 

@@ -26,9 +26,6 @@ from grnf.law.parameters import Draw
 from grnf.law.weights import hidden_weights, largest_ratio, proposal_sample_size
 from grnf.typing import FloatArray, IntArray, Keys
 
-__all__ = ["Chunk", "Embedder", "FeatureMap", "affordable_orders"]
-
-
 ALONE = Piece(np.zeros(1, np.int64), False)
 """The only graph of a batch."""
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["HiddenGroup", "HiddenSums"]
-
 
 @dataclass(frozen=True, eq=False)
 class HiddenGroup:

@@ -22,8 +22,6 @@ from grnf.graphs import Graph
 from grnf.law.parameters import Draw, OrderDraw
 from grnf.typing import FloatArray
 
-__all__ = ["psi", "psi_of_graph"]
-
 
 def equivariant(A: FloatArray, w: OrderDraw, basis: str, normalize: bool) -> FloatArray:
     """F_{2,k}(A; theta_F): from shape (n, n, F) to shape (n, .., n, F_h) with k node axes."""

@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf._utils.arrays import offsets, positions_of, ragged_indices
+from grnf._utils.words import counted
 from grnf.errors import GraphError, invalid
 from grnf.graphs.channels import ADJACENCY, Item, number_keys
 from grnf.graphs.graph import Graph
 from grnf.typing import BoolArray, FloatArray, IntArray, Keys
-
-__all__ = ["ChannelKeys", "Codes", "GraphBatch", "check_graphs", "edge_channels"]
 
 
 class Codes(NamedTuple):
@@ -96,7 +95,6 @@ class GraphBatch:
     (GraphBatch(1 graphs, 2 nodes, 1 edges, node_width=0, edge_width=0), array([2, 3]))
     >>> len(batch.channels()), batch.null().sizes
     (1, array([1]))
-    >>> batch.require_widths(0, 0)  # raises a GraphError for other widths
     >>> batch.with_used_codes().with_codes_among([], []).sizes  # no categories to remove or add
     array([2, 3])
     """
@@ -150,19 +148,20 @@ class GraphBatch:
         -------
         GraphBatch
         """
-        if any(g.node_keys is not None for g in graphs):
-            graphs = _with_common_channels(graphs)
-        node_width = _common_width([(g.node_width, g.n_nodes) for g in graphs], node_width, "node", caller)
-        edge_width = _common_width([(g.edge_width, g.n_edges) for g in graphs], edge_width, "edge", caller)
+        node_rows = [(g.node_attr, g.node_keys, g.n_nodes) for g in graphs]
+        edge_rows = [(g.edge_attr, g.edge_keys, g.n_edges) for g in graphs]
+        node_attr, node_keys = _joined_attributes(node_rows, "node", node_width, caller)
+        edge_attr, edge_keys = _joined_attributes(edge_rows, "edge", edge_width, caller)
+        edges = np.concatenate([g.edges for g in graphs]) if graphs else np.empty((0, 2), dtype=np.int64)
         return cls(
             node_ptr=offsets([g.n_nodes for g in graphs]),
             edge_ptr=offsets([g.n_edges for g in graphs]),
-            edges=_joined_edges(graphs),
-            node_attr=_stacked([g.node_attr for g in graphs], sum(g.n_nodes for g in graphs), node_width),
-            edge_attr=_stacked([g.edge_attr for g in graphs], sum(g.n_edges for g in graphs), edge_width),
+            edges=np.ascontiguousarray(edges),  # kernels are compiled for one layout
+            node_attr=node_attr,
+            edge_attr=edge_attr,
             directed=np.array([g.directed for g in graphs], dtype=np.bool_),
-            node_keys=graphs[0].node_keys if graphs else None,  # type: ignore[arg-type]
-            edge_keys=graphs[0].edge_keys if graphs else None,  # type: ignore[arg-type]
+            node_keys=node_keys,
+            edge_keys=edge_keys,
         )
 
     @property
@@ -198,23 +197,6 @@ class GraphBatch:
     def sizes(self) -> IntArray:
         """Number of nodes of each graph."""
         return np.diff(self.node_ptr)
-
-    def require_widths(self, node_width: int | None, edge_width: int | None, caller: str = "X") -> None:
-        """Raise a `GraphError` unless the attributes have these widths.
-
-        Parameters
-        ----------
-        node_width, edge_width : int or None
-            None: any.
-        caller : str, default="X"
-            Name of the argument, for messages.
-        """
-        for item, width, required in (
-            ("node", self.node_width, node_width),
-            ("edge", self.edge_width, edge_width),
-        ):
-            if required is not None and width != required:
-                raise _width_error(caller, 0, item, width, required)
 
     def take(self, indices: npt.ArrayLike) -> GraphBatch:
         """Return the graphs of these numbers, in that order, or those where a mask is true.
@@ -347,37 +329,30 @@ def _dense(values: FloatArray, keys: Keys, codes: Codes) -> tuple[FloatArray, Ke
     return np.hstack([values, one_hot]), np.concatenate([keys, codes.keys])
 
 
-def _with_common_channels(graphs: Sequence[Graph]) -> list[Graph]:
-    """Return the same graphs with a column for each channel that any of them has."""
-    items: tuple[Item, ...] = ("node", "edge")
-    given = {
-        item: [
-            number_keys(item, width) if keys is None else keys
-            for keys, width in ((getattr(g, f"{item}_keys"), getattr(g, f"{item}_width")) for g in graphs)
-        ]
-        for item in items
-    }
-    common = {
-        item: np.array(list(dict.fromkeys(np.concatenate(given[item]).tolist())), np.uint64) for item in items
-    }
-    aligned = []
-    for index, graph in enumerate(graphs):
-        attributes: dict[str, FloatArray | None] = {}
-        for item in items:
-            values = np.zeros((graph.n_nodes if item == "node" else graph.n_edges, len(common[item])))
-            places = {key: place for place, key in enumerate(common[item].tolist())}
-            own = getattr(graph, f"{item}_attr")
-            if own is not None:
-                values[:, [places[key] for key in given[item][index].tolist()]] = own
-            attributes[f"{item}_attr"] = values if len(common[item]) else None
-        same = Graph(graph.n_nodes, graph.edges, **attributes, directed=graph.directed)
-        aligned.append(same._named(common["node"], common["edge"]))
-    return aligned
+def _joined_attributes(
+    rows: list[tuple[FloatArray | None, Keys | None, int]], item: Item, width: int | None, caller: str
+) -> tuple[FloatArray, Keys]:
+    """Join attributes, given with keys and number of items of each graph, and return what the columns are.
 
-
-def _joined_edges(graphs: Sequence[Graph]) -> IntArray:
-    edges = np.concatenate([g.edges for g in graphs]) if graphs else np.empty((0, 2), dtype=np.int64)
-    return np.ascontiguousarray(edges)  # kernels are compiled for one layout
+    If any graph has keys, there is a column for each channel that any of them has.
+    """
+    widths = [0 if values is None else int(values.shape[1]) for values, _, _ in rows]
+    if all(keys is None for _, keys, _ in rows):
+        counts = [count for _, _, count in rows]
+        width = _common_width(list(zip(widths, counts, strict=True)), width, item, caller)
+        filled = [values for values, _, count in rows if values is not None and count and width]
+        return np.concatenate(filled or [np.empty((sum(counts), width))]), number_keys(item, width)
+    given = [
+        number_keys(item, own) if keys is None else keys
+        for own, (_, keys, _) in zip(widths, rows, strict=True)
+    ]
+    places = {key: place for place, key in enumerate(dict.fromkeys(np.concatenate(given).tolist()))}
+    _common_width([(len(places), count) for _, _, count in rows], width, item, caller)
+    parts = [np.zeros((count, len(places))) for _, _, count in rows]
+    for part, own, (values, _, _) in zip(parts, given, rows, strict=True):
+        if values is not None:
+            part[:, [places[key] for key in own.tolist()]] = values
+    return np.concatenate(parts), np.array(list(places), np.uint64)
 
 
 def _common_width(widths: list[tuple[int, int]], expected: int | None, item: str, caller: str) -> int:
@@ -388,24 +363,14 @@ def _common_width(widths: list[tuple[int, int]], expected: int | None, item: str
         if expected is None:
             expected = width
         elif width != expected:
-            raise _width_error(caller, index, item, width, expected)
+            columns = counted(expected, "columns")
+            raise GraphError(
+                f"{item}_attr must have {columns}, as in the graphs before it, got {width}",
+                index=index,
+                where=caller,
+                cure="Give all graphs the same attributes",
+            )
     return expected or 0
-
-
-def _width_error(caller: str, index: int, item: str, width: int, expected: int) -> GraphError:
-    columns = f"{width} column{'s' * (width != 1)}"
-    return GraphError(
-        f"{item}_attr has {columns}; {expected} expected, as in the graphs before it",
-        index=index,
-        where=caller,
-        cure="Give all graphs the same attributes",
-    )
-
-
-def _stacked(rows: list[FloatArray | None], count: int, width: int) -> FloatArray:
-    if width == 0:
-        return np.empty((count, 0))
-    return np.concatenate([r for r in rows if r is not None and len(r)] or [np.empty((0, width))])
 
 
 def check_graphs(
@@ -453,6 +418,7 @@ def check_graphs(
     if len(graphs) == 0:
         raise GraphError(f"{caller} is empty: it must contain at least one graph")
     if isinstance(graphs, GraphBatch):
-        graphs.require_widths(node_width, edge_width, caller)
+        _common_width([(graphs.node_width, 1)], node_width, "node", caller)
+        _common_width([(graphs.edge_width, 1)], edge_width, "edge", caller)
         return graphs
     return GraphBatch.from_graphs(graphs, node_width=node_width, edge_width=edge_width, caller=caller)

@@ -17,8 +17,6 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.typing import Keys
 
-__all__ = ["ADJACENCY", "Item", "category_key", "number_keys"]
-
 Item: TypeAlias = Literal["node", "edge"]
 UNNAMED = {"node": "x", "edge": "edge_attr"}
 """What the columns of numbers without a name are called, so that all converters agree."""

@@ -12,8 +12,6 @@ from grnf._utils.rules import Int, checked
 from grnf.errors import GraphError
 from grnf.typing import FloatArray, IntArray, Keys
 
-__all__ = ["Graph", "null_graph"]
-
 LARGEST_SIZE = 2**31 - 1
 
 

@@ -22,8 +22,6 @@ from grnf.graphs.channels import Item
 from grnf.io.raw import RawBatch, RawColumn, RawGraph, without_failures
 from grnf.typing import BoolArray, FloatArray, HandleMissing, HandleUnknown, IntArray, Keys
 
-__all__ = ["HANDLE_MISSING", "HANDLE_UNKNOWN", "AttributeEncoder", "Schema", "SchemaColumn"]
-
 HANDLE_UNKNOWN = OneOf("open", "error", "ignore")
 HANDLE_MISSING = OneOf("error", "zero")
 FILL = "Use handle_missing='zero' (--handle-missing zero) to fill with zeros"
@@ -181,6 +179,11 @@ class AttributeEncoder:
             encoder.encoded_keys_ = own
         return encoder
 
+    @property
+    def has_stereo(self) -> bool:
+        """Whether the graphs of `fit` were molecules with stereochemistry."""
+        return "chirality" in self.node_schema_.columns
+
     def _number_keys(self) -> tuple[Keys, Keys]:
         """Return what the columns of graphs are that need no encoding."""
         return self.encoded_keys_ or (
@@ -242,10 +245,10 @@ class AttributeEncoder:
                         "Fit with handle_unknown='ignore' or 'error'",
                     )
 
-    def check_keys(self, batch: GraphBatch) -> None:
+    def check_keys(self, encoded: Graph | GraphBatch) -> None:
         """Raise a `GraphError` if the columns of encoded graphs are not those of `fit`."""
-        for keys, expected in zip((batch.node_keys, batch.edge_keys), self._number_keys(), strict=True):
-            if not np.array_equal(keys, expected):
+        for keys, expected in zip((encoded.node_keys, encoded.edge_keys), self._number_keys(), strict=True):
+            if keys is None or not np.array_equal(keys, expected):
                 raise GraphError(
                     "the columns of these graphs are not those of fit, though they are as many: they come "
                     "from another encoder"
@@ -344,6 +347,7 @@ class AttributeEncoder:
         edge_attr, edge_keys, edge_codes = self._channels("edge", batch.edge_columns, batch.edge_ptr)
         if order is not None:
             edge_attr, edge_codes = edge_attr[order], edge_codes.take(order)
+        node_keys, edge_keys = self.encoded_keys_ or (node_keys, edge_keys)
         return GraphBatch(
             batch.node_ptr, batch.edge_ptr, edges, node_attr, edge_attr, batch.directed,
             node_keys, edge_keys, node_codes, edge_codes,
@@ -363,10 +367,10 @@ class AttributeEncoder:
             if given.is_mixed:
                 raise GraphError(f"the {field} holds different kinds of values in different graphs")
             if column.is_numeric:
-                dense.append(self._numbers(column, given, count, field, item))
+                dense.append(self._numbers(column, given, field, item))
                 keys.append(self._keys_of_numbers(item, name, column.width))
                 continue
-            own = self._codes(given, count, field, item)
+            own = self._codes(given, field, item)
             if column.is_open:
                 codes.append((own, self._keys(item, name, given.categories or ())))
             else:
@@ -403,9 +407,8 @@ class AttributeEncoder:
             raise GraphError(f"the {item} column {name!r} is missing", cure=FILL)
         return column
 
-    def _numbers(
-        self, column: SchemaColumn, given: RawColumn, count: int, field: str, item: str
-    ) -> FloatArray:
+    def _numbers(self, column: SchemaColumn, given: RawColumn, field: str, item: str) -> FloatArray:
+        count = len(given.values)
         if given.categories:
             example = given.categories[0]
             raise GraphError(
@@ -413,35 +416,37 @@ class AttributeEncoder:
                 f"{example!r:.60}"
             )
         if given.categories is not None:  # nothing but missing values
-            self._refuse_gaps(np.ones(count, np.bool_), given, count, field, item)
+            self._refuse_gaps(np.ones(count, np.bool_), given, field, item)
             return np.zeros((count, column.width))
         matrix = given.values.reshape(count, -1 if count else column.width).astype(np.float64)
         if count and matrix.shape[1] != column.width:
             raise GraphError(f"the {field} must have width {column.width}, as in fit, got {matrix.shape[1]}")
         gaps = np.isnan(matrix)
-        self._refuse_gaps(np.asarray(gaps.any(axis=1)), given, count, field, item)
-        matrix[gaps] = 0.0
-        infinite = np.isinf(matrix).any(axis=1)
+        if gaps.any():
+            self._refuse_gaps(np.asarray(gaps.any(axis=1)), given, field, item)
+            matrix[gaps] = 0.0
+        infinite = np.isinf(matrix)
         if infinite.any():
-            raise GraphError(f"the {field} must be finite, but it is infinite in row {infinite.argmax()}")
+            row = infinite.any(axis=1).argmax()
+            raise GraphError(f"the {field} must be finite, but it is infinite in row {row}")
         return matrix
 
-    def _codes(self, given: RawColumn, count: int, field: str, item: str) -> IntArray:
+    def _codes(self, given: RawColumn, field: str, item: str) -> IntArray:
         values = given.values
         if given.categories is None:
             if not np.isnan(values.astype(np.float64)).all():
                 raise GraphError(
                     f"the {field} must hold categories, as in fit, got numbers", cure="Write them as text"
                 )
-            values = np.full(count, -1)
-        self._refuse_gaps(np.asarray(values < 0), given, count, field, item)
+            values = np.full(len(values), -1)
+        self._refuse_gaps(values < 0, given, field, item)
         return values
 
-    def _refuse_gaps(self, gaps: BoolArray, given: RawColumn, count: int, field: str, item: str) -> None:
+    def _refuse_gaps(self, gaps: BoolArray, given: RawColumn, field: str, item: str) -> None:
         all_absent = given.absent is not None and given.absent.all()
         if self.handle_missing == "error" and gaps.any() and not all_absent:
             index = int(np.flatnonzero(gaps)[0])
-            raise GraphError(f"the {field} is missing for {item} {index} (of {count}, from 0)", cure=FILL)
+            raise GraphError(f"the {field} is missing for {item} {index} (of {len(gaps)}, from 0)", cure=FILL)
 
     def _one_hot(self, column: SchemaColumn, given: RawColumn, codes: IntArray, field: str) -> FloatArray:
         categories = given.categories or ()
@@ -497,12 +502,11 @@ def _in_order(batch: RawBatch) -> tuple[IntArray, IntArray | None]:
     turned = undirected & (edges[:, 0] > edges[:, 1])
     if turned.any():
         edges = np.where(turned[:, np.newaxis], edges[:, ::-1], edges)
-    graph = np.repeat(np.arange(len(counts)), counts)
-    first, second = edges[:-1], edges[1:]
-    later = (first[:, 0] > second[:, 0]) | ((first[:, 0] == second[:, 0]) & (first[:, 1] > second[:, 1]))
-    if not (later & (graph[:-1] == graph[1:])).any():
+    sources = np.repeat(batch.node_ptr[:-1], counts) + edges[:, 0]
+    ranks = sources * np.diff(batch.node_ptr).max(initial=0) + edges[:, 1]
+    if (ranks[1:] >= ranks[:-1]).all():
         return np.ascontiguousarray(edges), None
-    order = np.lexsort((edges[:, 1], edges[:, 0], graph))
+    order = np.argsort(ranks, kind="stable")
     return edges[order], order
 
 

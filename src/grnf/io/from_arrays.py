@@ -17,11 +17,6 @@ from grnf.graphs import Graph
 from grnf.io.raw import RawBatch, RawColumn, RawGraph, column_of_arrays
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "batch_from_dicts", "batch_from_matrices", "batch_from_pyg", "batch_from_tuples", "checked_arcs",
-    "is_symmetric", "merged_arcs",
-]  # fmt: skip
-
 USED = {"x", "edge_index", "edge_attr", "edge_weight", "y", "num_nodes", "adj_t", "batch", "ptr"}
 OTHER_NAMES = {"node_feat": "x", "edge_feat": "edge_attr"}
 """Names that dictionaries of OGB and Hugging Face use."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
@@ -13,11 +13,6 @@ import numpy as np
 from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
 from grnf.io.raw import RawBatch, RawGraph, column_of_values, joined
-
-__all__ = [
-    "batch_from_molecules", "batch_from_smiles", "canonical_smiles", "molecule_of_raw", "molecule_of_smiles",
-    "quiet_rdkit", "raw_from_smiles", "smiles_from_raw", "smiles_of_mol_block", "standardized",
-]  # fmt: skip
 
 MOST_ITERATIONS = 1_250_000
 """Steps of the labels of Cahn, Ingold and Prelog in one molecule, as RDKit recommends: about a second."""
@@ -30,21 +25,24 @@ def batch_from_smiles(smiles: Sequence[str], *, standardize: bool = False, stere
 
     Parameters are those of `batch_from_molecules`. The graph column "smiles" has the strings unchanged.
     """
-    mols: dict[int, Any] = {}
     bad: dict[int, str] = {}
-    with quiet_rdkit(smiles[0] if smiles else ""):
+
+    def molecules() -> Iterator[Any]:  # one at a time, while it is in the cache of the processor
         for place, text in enumerate(smiles):
             try:
-                mol = molecule_of_smiles(text)
+                mol = _molecule(chem, text)
                 changed = standardize and not CHANGED_BY_STANDARDIZE.isdisjoint(text)
-                mols[place] = standardized(mol) if changed else mol
+                yield standardized(mol) if changed else mol
             except GraphError as error:
                 bad[place] = error.explanation
-    batch = joined([(list(mols), batch_from_molecules(list(mols.values()), stereo=stereo))], len(smiles), bad)
-    return replace(batch, graph_columns={"smiles": list(smiles)})
+
+    with quiet_rdkit(smiles[0] if smiles else "") as chem:
+        batch = batch_from_molecules(molecules(), stereo=stereo)
+    good = [place for place in range(len(smiles)) if place not in bad]
+    return replace(joined([(good, batch)], len(smiles), bad), graph_columns={"smiles": list(smiles)})
 
 
-def batch_from_molecules(mols: Sequence[Any], *, standardize: bool = False, stereo: bool = False) -> RawBatch:
+def batch_from_molecules(mols: Iterable[Any], *, standardize: bool = False, stereo: bool = False) -> RawBatch:
     """Convert RDKit molecules: nodes are atoms except hydrogens, edges are bonds.
 
     Atoms have the columns symbol, charge, aromatic, hydrogens (the number of them that belong to the atom),
@@ -53,62 +51,64 @@ def batch_from_molecules(mols: Sequence[Any], *, standardize: bool = False, ster
 
     Parameters
     ----------
-    mols : sequence of RDKit molecules
+    mols : iterable of RDKit molecules
     standardize : bool, default=False
         Use the largest organic fragment of each molecule, neutralized (RDKit's MolStandardize).
     stereo : bool, default=False
         Add the columns chirality and isotope of atoms and stereo of bonds. Deuterium atoms stay nodes.
     """
-    mols = [standardized(mol) for mol in mols] if standardize else mols
     with quiet_rdkit() as chem:
         hydrogen = chem.MolFromSmarts("[#1]")
-    mols = [
-        _without_hydrogens(mol, isotopes=not stereo) if mol.HasSubstructMatch(hydrogen) else mol
-        for mol in mols
-    ]
-    batch = _with_all_atoms(mols)
-    return _with_stereo(batch, mols) if stereo else batch
-
-
-def _with_all_atoms(mols: Sequence[Any]) -> RawBatch:
-    """Convert molecules whose hydrogen atoms are nodes."""
-    from rdkit.Chem import Atom, Bond, BondType, HybridizationType
-
     node_readers = {
-        "symbol": Atom.GetSymbol,
-        "charge": Atom.GetFormalCharge,
-        "aromatic": Atom.GetIsAromatic,
-        "hydrogens": Atom.GetTotalNumHs,
-        "degree": Atom.GetDegree,
-        "hybridization": Atom.GetHybridization,
+        "symbol": chem.Atom.GetSymbol,
+        "charge": chem.Atom.GetFormalCharge,
+        "aromatic": chem.Atom.GetIsAromatic,
+        "hydrogens": chem.Atom.GetTotalNumHs,
+        "degree": chem.Atom.GetDegree,
+        "hybridization": chem.Atom.GetHybridization,
     }
-    edge_readers = {"type": Bond.GetBondType, "conjugated": Bond.GetIsConjugated, "ring": Bond.IsInRing}
+    edge_readers = {
+        "begin": chem.Bond.GetBeginAtomIdx,
+        "end": chem.Bond.GetEndAtomIdx,
+        "type": chem.Bond.GetBondType,
+        "conjugated": chem.Bond.GetIsConjugated,
+        "ring": chem.Bond.IsInRing,
+    }
+    if stereo:
+        node_readers |= {"chirality": _label, "isotope": _isotope}
+        edge_readers |= {"stereo": _label}
     nodes: dict[str, list[Any]] = {name: [] for name in node_readers}
     edges: dict[str, list[Any]] = {name: [] for name in edge_readers}
-    ends = list[int]()
-    for mol in mols:  # RDKit makes an object of each atom. Those of one molecule are enough at a time
-        atoms = [mol.GetAtomWithIdx(index) for index in range(mol.GetNumAtoms())]
-        bonds = [mol.GetBondWithIdx(index) for index in range(mol.GetNumBonds())]
-        for name, read in node_readers.items():
-            nodes[name].extend(map(read, atoms))
-        for name, read in edge_readers.items():
-            edges[name].extend(map(read, bonds))
-        for bond in bonds:
-            ends += bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()
-    for values, kinds in ((nodes["hybridization"], HybridizationType), (edges["type"], BondType)):
-        names = {kind: name for name, kind in kinds.names.items()}
-        values[:] = map(names.get, values)
-    node_ptr = offsets([mol.GetNumAtoms() for mol in mols])
-    edge_ptr = offsets([mol.GetNumBonds() for mol in mols])
+    n_nodes, n_edges, names = [], [], []
+    for given in mols:  # RDKit makes an object of each atom. Those of one molecule are enough at a time
+        mol = standardized(given) if standardize else given
+        if mol.GetNumHeavyAtoms() < mol.GetNumAtoms() and mol.HasSubstructMatch(hydrogen):
+            mol = _without_hydrogens(mol, isotopes=not stereo)
+        if stereo:
+            mol = _with_labels(mol)
+        n_nodes.append(mol.GetNumAtoms())
+        n_edges.append(mol.GetNumBonds())
+        names.append(mol.GetProp("_Name") if mol.HasProp("_Name") else None)
+        atoms = list(map(mol.GetAtomWithIdx, range(n_nodes[-1])))
+        bonds = list(map(mol.GetBondWithIdx, range(n_edges[-1])))
+        for read, values in zip(node_readers.values(), nodes.values(), strict=True):
+            values.extend(map(read, atoms))
+        for read, values in zip(edge_readers.values(), edges.values(), strict=True):
+            values.extend(map(read, bonds))
+    for values, kinds in ((nodes["hybridization"], chem.HybridizationType), (edges["type"], chem.BondType)):
+        kind_names = {kind: name for name, kind in kinds.names.items()}
+        values[:] = map(kind_names.get, values)
+    node_ptr, edge_ptr = offsets(n_nodes), offsets(n_edges)
+    ends = edges.pop("begin"), edges.pop("end")
     return RawBatch(
         node_ptr,
         edge_ptr,
-        np.array(ends, np.int64).reshape(-1, 2),
+        np.array(ends, np.int64).T.copy(),
         {name: column_of_values(values, node_ptr) for name, values in nodes.items()},
         {name: column_of_values(values, edge_ptr) for name, values in edges.items()},
-        np.zeros(len(mols), np.bool_),
-        [mol.GetProp("_Name") if mol.HasProp("_Name") else None for mol in mols],
-        [None] * len(mols),
+        np.zeros(len(names), np.bool_),
+        names,
+        [None] * len(names),
     )
 
 
@@ -153,33 +153,23 @@ def _without_hydrogens(mol: Any, *, isotopes: bool) -> Any:
             return chem.Mol(mol)
 
 
-def _with_stereo(batch: RawBatch, mols: Sequence[Any]) -> RawBatch:
-    """Add the labels of Cahn, Ingold and Prelog and the isotopes to the columns of molecules."""
+def _with_labels(mol: Any) -> Any:
+    """Return a copy of a molecule with the labels of Cahn, Ingold and Prelog."""
     from rdkit.Chem import Mol
     from rdkit.Chem.rdCIPLabeler import AssignCIPLabels
 
-    chirality, isotope, stereo = [], [], []
-    for original in mols:
-        mol = Mol(original)
-        with suppress(RuntimeError):  # of a molecule with too many symmetries. Centers found so far stay
-            AssignCIPLabels(mol, maxRecursiveIterations=MOST_ITERATIONS)
-        atoms = list(mol.GetAtoms())
-        chirality += [_label(atom) for atom in atoms]
-        isotope += [str(atom.GetIsotope() or "none") for atom in atoms]
-        stereo += [_label(mol.GetBondWithIdx(bond)) for bond in range(mol.GetNumBonds())]
-    nodes = {
-        "chirality": column_of_values(chirality, batch.node_ptr),
-        "isotope": column_of_values(isotope, batch.node_ptr),
-    }
-    return replace(
-        batch,
-        node_columns={**batch.node_columns, **nodes},
-        edge_columns={**batch.edge_columns, "stereo": column_of_values(stereo, batch.edge_ptr)},
-    )
+    mol = Mol(mol)
+    with suppress(RuntimeError):  # of a molecule with too many symmetries. Centers found so far stay
+        AssignCIPLabels(mol, maxRecursiveIterations=MOST_ITERATIONS)
+    return mol
 
 
 def _label(item: Any) -> str:
     return str(item.GetProp("_CIPCode")) if item.HasProp("_CIPCode") else "none"
+
+
+def _isotope(atom: Any) -> str:
+    return str(atom.GetIsotope() or "none")
 
 
 def raw_from_smiles(smiles: str) -> RawGraph:
@@ -189,14 +179,18 @@ def raw_from_smiles(smiles: str) -> RawGraph:
 
 def molecule_of_smiles(smiles: str) -> Any:
     """Read a SMILES string with RDKit, or raise a `GraphError` with the reason."""
+    with quiet_rdkit(smiles) as chem:
+        return _molecule(chem, smiles)
+
+
+def _molecule(chem: Any, smiles: str) -> Any:
     if not smiles.strip():
         raise GraphError("an empty string is not a molecule")
     mol = None
-    with quiet_rdkit(smiles) as chem:
-        with suppress(RuntimeError, ValueError):  # thrown by the C++ code of RDKit
-            mol = None if "\0" in smiles else chem.MolFromSmiles(smiles)  # RDKit 2024.9 stops there
-        if mol is None:
-            raise GraphError(f"{_shown(smiles)} is not a valid SMILES string: {_problem(chem, smiles)}")
+    with suppress(RuntimeError, ValueError):  # thrown by the C++ code of RDKit
+        mol = None if "\0" in smiles else chem.MolFromSmiles(smiles)  # RDKit 2024.9 stops there
+    if mol is None:
+        raise GraphError(f"{_shown(smiles)} is not a valid SMILES string: {_problem(chem, smiles)}")
     return mol
 
 

@@ -13,8 +13,6 @@ from grnf.errors import GraphError
 from grnf.io.raw import RawBatch, RawColumn, column_of_values, concatenated, is_missing
 from grnf.typing import BoolArray, IntArray
 
-__all__ = ["batch_from_frames", "column_names", "graphs_from_tables", "molecules_from_table"]
-
 
 def graphs_from_tables(
     edges: Any,
@@ -81,7 +79,7 @@ def batch_from_frames(graphs: Sequence[Any]) -> RawBatch:
     return concatenated([graphs_from_tables(*pair, graph_id=None) for pair in frames])
 
 
-def molecules_from_table(frame: Any) -> RawBatch | None:
+def molecules_from_table(frame: Any, *, stereo: bool = False) -> RawBatch | None:
     """Convert a dataframe with a SMILES column, or return None if no column is called so.
 
     Ids and targets are columns with the names that tables in files have for them, such as id and y. All other
@@ -101,7 +99,7 @@ def molecules_from_table(frame: Any) -> RawBatch | None:
     }
     ids, y = usual_column(names, ID_NAMES), usual_column(names, ("y",))
     kept = {name: values[name] for name in names if name not in (smiles, ids, y, "smiles")}
-    batch = molecules_of_values(values[smiles])
+    batch = molecules_of_values(values[smiles], stereo=stereo)
     return replace(
         batch,
         graph_ids=batch.graph_ids if ids is None else [None if i is None else str(i) for i in values[ids]],

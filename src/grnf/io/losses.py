@@ -14,8 +14,6 @@ from grnf.errors import GraphError
 if TYPE_CHECKING:
     from grnf.io import RawGraph
 
-__all__ = ["count_losses", "losses"]
-
 
 def losses(before: RawGraph, after: RawGraph) -> set[str]:
     """Name everything that differs, except the order of the edges."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from itertools import chain, islice
+from functools import cache, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,6 @@ from grnf.io.raw import (
 )
 from grnf.typing import IntArray
 
-__all__ = [
-    "batch_from_igraph", "batch_from_networkx", "batch_from_rustworkx", "graph_objects", "is_edge_table",
-    "iter_raw", "listed_graphs", "to_batch", "to_raw",
-]  # fmt: skip
-
 ACCEPTED = (
     "grnf.Graph, networkx, igraph and rustworkx graphs, PyTorch Geometric Data, adjacency matrices of numpy "
     "or scipy, RDKit molecules, SMILES strings, (edge_index, x, edge_attr) tuples, dictionaries with "
@@ -48,8 +43,6 @@ ACCEPTED = (
 KEYS = ("graph_id", "source", "target")
 """Columns that make a dataframe a table of edges."""
 NOT_COLLECTIONS = (bytes, set, frozenset)
-CHUNK = 256
-"""Graphs that `iter_raw` converts at a time."""
 LIBRARY_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 """What libraries raise when an object is damaged."""
 IDS = ("_nx_name", "__networkx_node__")
@@ -60,8 +53,10 @@ Parts = tuple[list[Attributes], list[int], list[Attributes]]
 """Attributes of the nodes, ends of the edges one after the other, and attributes of the edges."""
 
 
-def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X") -> RawBatch:
-    """Convert graphs of any kinds, see `to_raw`.
+def to_batch(
+    graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X", stereo: bool = False
+) -> RawBatch:
+    """Convert graphs of any kinds, see `to_raw`. `stereo` is an option of molecules (`batch_from_molecules`).
 
     With `on_error="raise"`, the first object that cannot be converted raises a `GraphError` with its index.
     Otherwise such objects are bad graphs of the batch. `caller` is the name of the argument, for messages.
@@ -72,6 +67,8 @@ def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X
         places.setdefault(_converter(graph), []).append(place)
     parts = []
     for convert, own in places.items():
+        if stereo and convert in (batch_from_smiles, batch_from_molecules):
+            convert = partial(convert, stereo=True)
 
         def attempt(rows: Sequence[int], convert: Converter = convert) -> RawBatch:
             return _converted(convert, [graphs[row] for row in rows]) if rows else RawBatch.empty()
@@ -128,23 +125,18 @@ def to_raw(graph: Any) -> RawGraph:
 
 
 def iter_raw(graphs: Any, *, caller: str = "X") -> Iterator[RawGraph]:
-    """Convert a collection of graphs of any kinds, see `graph_objects`, one after the other."""
-    objects = iter(graph_objects(graphs, caller=caller))
-    start = 0
-    while chunk := list(islice(objects, CHUNK)):
-        for place, raw in enumerate(to_batch(chunk, on_error="collect", caller=caller)):
-            if isinstance(raw, BadGraph):
-                raise GraphError(raw.reason, index=start + place, where=caller)
-            yield chunk[place] if isinstance(chunk[place], RawGraph) else raw
-        start += len(chunk)
+    """Convert a collection of graphs of any kinds, see `graph_objects`."""
+    objects = list(graph_objects(graphs, caller=caller))
+    for given, raw in zip(objects, to_batch(objects, caller=caller), strict=True):
+        yield given if isinstance(given, RawGraph) else raw  # type: ignore[misc]
 
 
-def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
+def graph_objects(graphs: Any, *, caller: str = "X", stereo: bool = False) -> Iterable[Any]:
     """Return the graphs of a collection one by one, not converted, or raise a `GraphError`.
 
     A dataframe with the columns graph_id, source, target is a table of edges. With a table of nodes it is the
-    pair (edges, nodes). A dataframe with a SMILES column is a table of molecules. The batches of a PyTorch
-    Geometric DataLoader are taken apart.
+    pair (edges, nodes). A dataframe with a SMILES column is a table of molecules, with stereochemistry if
+    `stereo`. The batches of a PyTorch Geometric DataLoader are taken apart.
     """
     if is_edge_table(graphs):
         return graphs_from_tables(graphs)
@@ -169,7 +161,7 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
     if not isinstance(graphs, BadGraph) and _converter_of_class(kind) is not None:
         raise GraphError(f"{caller} must be a collection of graphs, got {_type_name(graphs)}: pass [graph]")
     if column_names(graphs) is not None:
-        molecules = molecules_from_table(graphs)
+        molecules = molecules_from_table(graphs, stereo=stereo)
         if molecules is not None:
             return molecules
         raise GraphError(
@@ -198,9 +190,9 @@ def _graphs_of_loader(loader: Any) -> Iterator[Any]:
         yield from item.to_data_list() if hasattr(item, "to_data_list") else [item]
 
 
-def listed_graphs(graphs: Any, *, caller: str = "X") -> Any:
+def listed_graphs(graphs: Any, *, caller: str = "X", stereo: bool = False) -> Any:
     """Return a collection as a list of graphs, or as the batch that it is. There must be some."""
-    objects = graph_objects(graphs, caller=caller)
+    objects = graph_objects(graphs, caller=caller, stereo=stereo)
     objects = objects if isinstance(objects, GraphBatch | RawBatch | list) else list(objects)
     if not len(objects):
         raise GraphError(f"{caller} is empty: it must contain at least one graph")

@@ -24,12 +24,6 @@ from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.typing import BoolArray, IntArray
 
-__all__ = [
-    "ABSENT", "BadGraph", "Cell", "Columns", "RawBatch", "RawColumn", "RawGraph", "as_column", "checked_raw",
-    "column_of_arrays", "column_of_values", "columns_of_graphs", "concatenated", "failures", "is_missing",
-    "joined", "raw_from_graph", "sized", "together", "without_failures",
-]  # fmt: skip
-
 T = TypeVar("T")
 Columns = Mapping[str, Any]
 

@@ -13,8 +13,6 @@ from grnf._utils.words import counted
 from grnf.io.raw import ABSENT, BadGraph, RawGraph
 from grnf.io.vectors.blocks import as_text, plain
 
-__all__ = ["MISSING_WORDS", "Tally", "Values", "about_targets"]
-
 MOST_VALUES = 10_000
 """Different values of a column that are counted."""
 MOST_CLASSES = 20

@@ -17,19 +17,6 @@ from grnf._utils.rules import Int, Real, checked
 from grnf.errors import invalid
 from grnf.typing import FloatArray, IntArray
 
-__all__ = [
-    "Categorical",
-    "CoefficientLaw",
-    "Gaussian",
-    "OrderLaw",
-    "Restricted",
-    "ScaleMixture",
-    "ShiftedPoisson",
-    "as_order_law",
-    "scales_of",
-    "unsaved",
-]
-
 
 class _Distribution:
     """What distributions of orders and of coefficients share."""

@@ -24,17 +24,6 @@ from grnf.law.distributions import (
 )
 from grnf.typing import FloatArray, IntArray, Keys
 
-__all__ = [
-    "LAW_RULES",
-    "Draw",
-    "Law",
-    "OrderDraw",
-    "ParameterLaw",
-    "n_head_parameters",
-    "n_parameters",
-    "parameter_law",
-]
-
 
 def normal_mixture(law: CoefficientLaw) -> ScaleMixture:
     """Return a distribution whose density is known, or raise an error."""

@@ -11,14 +11,6 @@ from grnf.law.distributions import scales_of
 from grnf.law.parameters import Draw, ParameterLaw, n_head_parameters, normal_mixture
 from grnf.typing import FloatArray, IntArray
 
-__all__ = [
-    "effective_sample_size",
-    "hidden_weights",
-    "importance_weights",
-    "largest_ratio",
-    "proposal_sample_size",
-]
-
 
 def importance_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw) -> FloatArray:
     """Return p(w_m) / p-bar(w_m) for features drawn from the proposal.

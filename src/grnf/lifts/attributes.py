@@ -12,8 +12,6 @@ from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import Lift
 from grnf.typing import BoolArray, FloatArray, HandleMissing, HandleUnknown
 
-__all__ = ["Encode", "Standardize", "category_columns", "indicator_columns", "signed_log"]
-
 MOST_CATEGORIES = 32
 """Different whole numbers up to which a column may be one of categories."""
 

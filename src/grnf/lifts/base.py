@@ -19,21 +19,6 @@ from grnf.io.encode import AttributeEncoder
 from grnf.io.raw import RawBatch, RawGraph
 from grnf.typing import FloatArray, IntArray
 
-__all__ = [
-    "DIRECTION",
-    "Direction",
-    "EdgeLift",
-    "Lift",
-    "NodeLift",
-    "adjacency",
-    "adjacency_matrices",
-    "arcs",
-    "bare_batch",
-    "graph_sums",
-    "pieces",
-    "with_node_columns",
-]
-
 MOST_ITEMS = 2_000_000
 """Nodes and edges that are lifted at a time: a bound on memory."""
 
@@ -66,47 +51,17 @@ class Lift(GraphEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg
 
     encoder_: AttributeEncoder
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn the attributes of nodes and edges, and what else the lift needs.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `GRNF.fit`
-        y : ignored
-
-        Returns
-        -------
-        self : Lift
-        """
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002, D102
         self._fit_encode(X)
         return self
 
     def transform(self, X: Any) -> GraphBatch:
-        """Return the graphs with the channels of this lift after their own.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-
-        Returns
-        -------
-        GraphBatch
-        """
+        """Return the graphs, as a `GraphBatch`, with the channels of this lift after their own."""
         check_is_fitted(self)
         return self._lifted(encode(X, self.encoder_).batch)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> GraphBatch:  # noqa: ARG002
-        """Fit, then lift the same graphs.
-
-        Parameters
-        ----------
-        X : collection of graphs, as in `fit`
-        y, **fit_params : ignored
-
-        Returns
-        -------
-        GraphBatch
-        """
+        """Fit, then lift the same graphs."""
         return self._lifted(self._fit_encode(X))
 
     def _column_counts(self) -> dict[str, int]:

@@ -15,8 +15,6 @@ from grnf.graphs import GraphBatch
 from grnf.lifts.base import EdgeLift, adjacency_matrices, with_node_columns
 from grnf.typing import FloatArray
 
-__all__ = ["ClosedWalks", "Distance", "Resistance"]
-
 
 @dataclass(eq=False, repr=False)
 class Distance(EdgeLift):

@@ -20,8 +20,6 @@ from grnf.symmetry import node_codes
 from grnf.symmetry.certificate import NODES_PER_LEVEL
 from grnf.typing import BoolArray, FloatArray, Keys
 
-__all__ = ["Individualize", "WeisfeilerLehman", "hashed_rows", "refined_labels"]
-
 
 class LabelLift(Lift):
     """A lift that gives each node labels: 64-bit numbers that can only be compared for equality."""

@@ -14,8 +14,6 @@ from grnf.lifts.attributes import signed_log
 from grnf.lifts.base import DIRECTION, Direction, NodeLift, adjacency, adjacency_matrices, graph_sums
 from grnf.typing import FloatArray
 
-__all__ = ["Degree", "Pool", "Propagate", "RandomWalk", "Size", "Triangles", "degrees_and_triangles"]
-
 BLOCK = 256
 """Walks that are followed at a time in a graph too large for a dense matrix."""
 

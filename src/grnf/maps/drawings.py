@@ -32,18 +32,6 @@ from grnf.maps.figures import new_figure
 from grnf.maps.point_columns import sort_key
 from grnf.typing import FloatArray, IntArray
 
-__all__ = [
-    "Drawings",
-    "aligned",
-    "draw_comparison",
-    "draw_graphs",
-    "draw_molecule",
-    "is_molecule",
-    "molecule_pair",
-    "node_kinds",
-    "spring_positions",
-]
-
 MOLECULE, DIRECTED, TOO_LARGE, THINNED = 1, 2, 4, 8
 """Flags of a drawing."""
 
@@ -148,8 +136,9 @@ def _drawing(
         return [flags | TOO_LARGE, 0, 0, *([] for _ in range(6))]
     edges = np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2)
     values = _bond_orders(graph) if molecule else _levels(graph, low, high)
-    if where is None and molecule:
-        where = _molecule_positions(graph)
+    mol = drawn_molecule(graph) if where is None else None
+    if mol is not None:
+        where = mol.GetConformer().GetPositions()[:, :2]
     x, y = _packed(spring_positions(graph.n_nodes, edges) if where is None else where)
     if len(edges) > MOST_EDGES:
         kept = np.linspace(0, len(edges) - 1, MOST_EDGES).astype(np.int64)
@@ -266,20 +255,19 @@ def _bond_orders(graph: RawGraph) -> npt.NDArray[np.uint8]:
     return np.array([ORDERS.get(kind, 1) for kind in types], np.uint8)
 
 
-def _molecule_positions(graph: RawGraph) -> FloatArray | None:
-    """Return RDKit's coordinates of the atoms, or None if there is no RDKit or no molecule."""
-    if find_spec("rdkit") is None:
+def drawn_molecule(graph: RawGraph) -> Any:
+    """Return RDKit's molecule of a graph with coordinates, or None if there is no RDKit or no molecule."""
+    if not is_molecule(graph) or find_spec("rdkit") is None:
         return None
     with quiet_rdkit("") as chem:
-        mol = _from_smiles(chem, graph)
-        try:
-            mol = molecule_of_raw(graph) if mol is None else mol
-            from rdkit.Chem import rdDepictor
+        from rdkit.Chem import rdDepictor
 
+        try:
+            mol = _from_smiles(chem, graph) or molecule_of_raw(graph)
             rdDepictor.Compute2DCoords(mol)
         except (GraphError, RuntimeError, ValueError):
             return None
-        return np.asarray(mol.GetConformer().GetPositions())[:, :2]
+    return mol
 
 
 def _from_smiles(chem: Any, graph: RawGraph) -> Any:
@@ -381,8 +369,7 @@ def _side_by_side(n_nodes: int, parts: list[tuple[IntArray, FloatArray]]) -> Flo
 def draw_comparison(path: Path, graphs: Sequence[RawGraph], result: Comparison, names: Sequence[str]) -> None:
     """Write a figure of two graphs in one orientation: what differs is marked, the rest is pale."""
     figure, axes = new_figure(10, 5.4, columns=2)
-    molecules = all(map(is_molecule, graphs)) and find_spec("rdkit") is not None
-    pair = molecule_pair(graphs, result) if molecules else None
+    pair = molecule_pair(graphs, result)
     if pair is None:
         _draw_networks(axes, graphs, result)
     else:
@@ -444,22 +431,17 @@ def _draw_networks(axes: Sequence[Any], graphs: Sequence[RawGraph], result: Comp
 
 def molecule_pair(graphs: Sequence[RawGraph], result: Comparison) -> list[Any] | None:
     """Return both molecules with coordinates, the second turned onto the first, or None if RDKit has none."""
-    with quiet_rdkit("") as chem:
-        try:
-            molecules = [_from_smiles(chem, graph) or molecule_of_raw(graph) for graph in graphs]
-        except (GraphError, RuntimeError, ValueError):
-            return None
-        from rdkit.Chem import rdDepictor
-        from rdkit.Geometry import Point3D
+    molecules = [drawn_molecule(graph) for graph in graphs]
+    if None in molecules:
+        return None
+    from rdkit.Geometry import Point3D
 
-        for molecule in molecules:
-            rdDepictor.Compute2DCoords(molecule)
-        first, second = (molecule.GetConformer() for molecule in molecules)
-        kept = np.flatnonzero(result.mapping >= 0)
-        turned = aligned(second.GetPositions()[:, :2], first.GetPositions()[kept, :2], result.mapping[kept])
-        for atom, (x, y) in enumerate(turned.tolist()):
-            second.SetAtomPosition(atom, Point3D(x, y, 0.0))
-        return molecules
+    first, second = (molecule.GetConformer() for molecule in molecules)
+    kept = np.flatnonzero(result.mapping >= 0)
+    turned = aligned(second.GetPositions()[:, :2], first.GetPositions()[kept, :2], result.mapping[kept])
+    for atom, (x, y) in enumerate(turned.tolist()):
+        second.SetAtomPosition(atom, Point3D(x, y, 0.0))
+    return molecules
 
 
 def aligned(points: FloatArray, targets: FloatArray, chosen: IntArray) -> FloatArray:

@@ -12,8 +12,6 @@ from grnf._utils.files import atomic_write
 if TYPE_CHECKING:
     from grnf.estimators.validation import Target
 
-__all__ = ["COLORS", "draw_predictions", "new_figure"]
-
 COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"]
 """The color-blind safe palette of Okabe and Ito, and gray."""
 

@@ -35,11 +35,10 @@ from grnf._utils.saved import (
 )  # fmt: skip
 from grnf._version import __version__
 from grnf.collection import vectors_of
-from grnf.errors import GraphError, invalid
+from grnf.errors import invalid
 from grnf.estimators import GRNF, JointFeatures, saved_transformer
 from grnf.io.files.survey import TARGET_NAMES
-from grnf.io.objects import graph_objects, to_raw
-from grnf.io.raw import RawGraph
+from grnf.io.objects import iter_raw
 from grnf.maps import layout as layouts
 from grnf.maps.drawings import BYTES, Drawings, draw_graphs
 from grnf.maps.layout import LAYOUTS, NEIGHBORS, ONTO, Mappings, Nearest, nearest_others
@@ -56,8 +55,6 @@ from grnf.maps.preview import COLORS, preview
 from grnf.search import GraphIndex
 from grnf.search.whitening import SPACES, space_map
 from grnf.typing import FloatArray
-
-__all__ = ["GraphMap", "map_graphs"]
 
 FORMAT = "grnf map"
 VERSION = 3
@@ -369,8 +366,12 @@ def map_graphs(
     checked(n_clusters, "n_clusters", Int(2, 16))
     checked(confidence, "confidence", Real(1), OneOf(None))
     seed = draw_seed(random_state)
-    raws = _raw_graphs(graphs)
-    own = [*columns_of(raws, y, columns), *_sizes(raws)]
+    raws = list(iter_raw(graphs, caller="graphs"))
+    own = [
+        *columns_of(raws, y, columns),
+        Column("nodes", "number", [raw.n_nodes for raw in raws], "Nodes of each graph."),
+        Column("edges", "number", [len(raw.edges) for raw in raws], "Edges of each graph."),
+    ]
     if not any(column.name == "scaffold" for column in own):
         own += [column for column in [scaffolds(raws)] if column is not None]
     drawings = draw_graphs(raws, positions)
@@ -427,21 +428,6 @@ def map_graphs(
         mappings=None if why else layouts.pair_mappings(raws, near, drawings.n_nodes.tolist()),
         why_no_marks=why,
     )
-
-
-def _raw_graphs(graphs: Any) -> list[RawGraph]:
-    raws = []
-    for row, graph in enumerate(graph_objects(graphs, caller="graphs")):
-        try:
-            raws.append(to_raw(graph))
-        except GraphError as error:
-            raise error.located(index=row, where="graphs") from error
-    return raws
-
-
-def _sizes(raws: list[RawGraph]) -> list[Column]:
-    nodes = Column("nodes", "number", [raw.n_nodes for raw in raws], "Nodes of each graph.")
-    return [nodes, Column("edges", "number", [len(raw.edges) for raw in raws], "Edges of each graph.")]
 
 
 def _rows(Z: FloatArray, space: str) -> FloatArray:

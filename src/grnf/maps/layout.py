@@ -27,23 +27,6 @@ from grnf.metric.estimate import ROUNDING, distance_errors, distance_terms, stan
 from grnf.search import GraphIndex
 from grnf.typing import FloatArray, IntArray
 
-__all__ = [
-    "LAYOUTS",
-    "NEIGHBORS",
-    "ONTO",
-    "Mappings",
-    "Nearest",
-    "choose_layout",
-    "intervals",
-    "nearest_others",
-    "neighbor_recall",
-    "pair_mappings",
-    "positions_of_layout",
-    "positions_onto",
-    "precision_of",
-    "upper_bounds_of",
-]
-
 LAYOUTS = ("auto", "tsne", "umap", "pca")
 SMALL = 5_000
 """Graphs up to which t-SNE is the default."""

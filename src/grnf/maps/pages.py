@@ -7,7 +7,6 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from html import escape
 from itertools import groupby
@@ -22,20 +21,19 @@ from grnf.collection import Collection
 from grnf.edits.comparison import compare, correspondence
 from grnf.errors import GraphError
 from grnf.estimators.explain import Explanation
-from grnf.io.from_molecules import molecule_of_raw, quiet_rdkit, raw_from_smiles
+from grnf.io.from_molecules import raw_from_smiles
 from grnf.io.raw import RawGraph
 from grnf.maps.drawings import (
     aligned,
     draw_molecule,
+    drawn_molecule,
     is_molecule,
     molecule_pair,
     node_kinds,
     spring_positions,
 )  # fmt: skip
 from grnf.maps.figures import COLORS
-from grnf.typing import FloatArray
-
-__all__ = ["draw_explanation", "write_evaluation", "write_explanations", "write_hits"]
+from grnf.typing import FloatArray, IntArray
 
 SIZE = (340, 260)
 SMALL = (220, 150)
@@ -125,56 +123,52 @@ def write_hits(
     Molecules are drawn from the columns smiles (query) and id_smiles (hit), other graphs if they are known.
     Hits are turned towards their query, and what differs is marked, as in `grnf compare`.
     """
-    drawn = cache(_molecule_hit)
+    molecule, drawn = cache(_graph_of), cache(_hit)
     own = [name for name in columns if name not in OF_HITS and not name.startswith("id_")]
     shown = [name for name in columns if name not in own and name != "query"]
 
-    def picture(
-        smiles: str | None, graph: RawGraph | None, toward: str | None, query: RawGraph | None
-    ) -> str:
-        """Return an image of a molecule or of another graph. It is empty if unknown."""
-        svg = None if smiles is None else drawn(smiles, toward)
-        if svg is None and graph is not None and graph.n_nodes <= MOST_NODES:
-            svg = _network_hit(graph, None if query is None or query.n_nodes > MOST_NODES else query)
-        if svg is None:
-            return ""
+    def picture(graph: RawGraph | None, query: RawGraph | None) -> str:
+        """Return an image of a graph. It is empty if the graph is unknown or too large."""
+        svg = "" if graph is None else drawn(graph, query)
         data = base64.b64encode(svg.encode()).decode()
-        return f'<img alt="" width="{SMALL[0]}" height="{SMALL[1]}" src="data:image/svg+xml;base64,{data}">'
+        image = f'<img alt="" width="{SMALL[0]}" height="{SMALL[1]}" src="data:image/svg+xml;base64,{data}">'
+        return image if svg else ""
 
     def parts() -> Iterator[str]:
         for query, group in groupby(records, key=lambda record: record["query"]):
             hits = list(group)
-            smiles, graph = hits[0].get("smiles"), query_graph(query)
+            graph = molecule(hits[0].get("smiles")) or query_graph(query)
             texts = [f"{escape(name)}: {_text(hits[0][name])}" for name in own]
-            yield f"<h2>{escape(query)}</h2>\n{picture(smiles, graph, None, None)}"
+            yield f"<h2>{escape(query)}</h2>\n{picture(graph, None)}"
             yield f"<p>{'<br>'.join(texts)}</p>\n<table>{_row(['hit', *map(escape, shown)], 'th')}"
             for hit in hits:
-                image = picture(hit.get("id_smiles"), hit_graph(hit["id"]), smiles, graph)
+                image = picture(molecule(hit.get("id_smiles")) or hit_graph(hit["id"]), graph)
                 yield _row([image, *(_text(hit[name]) for name in shown)])
             yield "</table>"
 
     _write(path, "Hits", parts())
 
 
-def _molecule_hit(smiles: str, query: str | None) -> str | None:
-    """Return RDKit's drawing of a molecule, turned towards that of the query, or None if there is none."""
+def _graph_of(smiles: str | None) -> RawGraph | None:
+    """Return the graph of a SMILES, or None if there is none, or no RDKit."""
     try:
-        from rdkit.Chem.Draw import rdMolDraw2D
-
-        graphs = [raw_from_smiles(query or smiles), raw_from_smiles(smiles)]
-        result = compare(*graphs, time_limit=0)
-        pair = molecule_pair(graphs, result)
-        if pair is None:
-            return None
-        return str(draw_molecule(rdMolDraw2D.MolDraw2DSVG(*SMALL), pair[1], result.marks(1)))
-    except (GraphError, ImportError, RuntimeError, ValueError):
+        return None if smiles is None else raw_from_smiles(smiles)
+    except (GraphError, ImportError):
         return None
 
 
-def _network_hit(graph: RawGraph, query: RawGraph | None) -> str:
-    """Return a drawing of a graph, turned towards that of the query."""
+def _hit(graph: RawGraph, query: RawGraph | None) -> str:
+    """Return a drawing of a graph, turned towards that of the query. What differs in a molecule is marked."""
+    query = graph if query is None else query
+    if is_molecule(query) and is_molecule(graph):
+        result = compare(query, graph, time_limit=0)
+        pair = molecule_pair([query, graph], result)
+        if pair is not None:
+            return _molecule_svg(pair[1], SMALL, result.marks(1))
+    if graph.n_nodes > MOST_NODES:
+        return ""
     points = spring_positions(graph.n_nodes, graph.edges)
-    if query is not None:
+    if query is not graph and query.n_nodes <= MOST_NODES:
         images = correspondence(query, graph)
         kept = np.flatnonzero(images >= 0)
         points = aligned(points, spring_positions(query.n_nodes, query.edges)[kept], images[kept])
@@ -215,43 +209,45 @@ def draw_explanation(graph: RawGraph, found: Explanation) -> str:
     """Return a drawing as SVG: contours around atoms and bonds, or colored nodes and edges."""
     largest = float(np.abs(np.concatenate([found.nodes, found.edges])).max(initial=0)) or 1.0
     nodes, edges = found.nodes / largest, found.edges / largest
-    if is_molecule(graph):
-        return _molecule_svg(graph, np.concatenate([nodes, edges]))
+    molecule = drawn_molecule(graph)
+    if molecule is not None:
+        return _contours(molecule, graph.edges, np.concatenate([nodes, edges]))
     positions = spring_positions(graph.n_nodes, graph.edges)
     return network_svg(graph, positions, [_color(share) for share in nodes], [_color(s) for s in edges])
 
 
-def _molecule_svg(graph: RawGraph, weights: FloatArray | None = None) -> str:
-    """Return RDKit's drawing of a molecule.
-
-    Weights of atoms and bonds are shown as contours, in the style of RDKit's similarity maps.
-    """
-    from rdkit.Chem import Draw, rdDepictor
+def _contours(molecule: Any, edges: IntArray, weights: FloatArray) -> str:
+    """Return RDKit's drawing with contours of atoms and bonds, in the style of its similarity maps."""
+    from rdkit.Chem import Draw
     from rdkit.Geometry import Point2D
 
-    with quiet_rdkit():
-        mol = molecule_of_raw(graph)
-        rdDepictor.Compute2DCoords(mol)
-        drawer: Any = Draw.MolDraw2DSVG(*SIZE)
-        drawer.DrawMolecule(mol)
-        if weights is not None:
-            drawer.ClearDrawing()
-            xy = mol.GetConformer().GetPositions()[:, :2]
-            ends = np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2)
-            points = [Point2D(*place) for place in np.vstack([xy, xy[ends].mean(axis=1)]).tolist()]
-            options: Any = Draw.ContourParams()
-            options.setColourMap([tuple((c / 255).tolist()) for c in (BLUE, WHITE, RED)])
-            options.fillGrid = True
-            options.gridResolution, options.extraGridPadding = 0.2, 1.0
-            widths = [0.35] * len(points)
-            Draw.ContourAndDrawGaussians(
-                drawer, points, weights.tolist(), widths, nContours=6, params=options
-            )
-            drawer.drawOptions().clearBackground = False
-            drawer.DrawMolecule(mol)
-        drawer.FinishDrawing()
-    text: str = drawer.GetDrawingText()
-    return text[text.index("<svg") :]
+    drawer: Any = Draw.MolDraw2DSVG(*SIZE)
+    drawer.DrawMolecule(molecule)  # which sets the scale
+    drawer.ClearDrawing()
+    xy = molecule.GetConformer().GetPositions()[:, :2]
+    ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+    points = [Point2D(*place) for place in np.vstack([xy, xy[ends].mean(axis=1)]).tolist()]
+    options: Any = Draw.ContourParams()
+    options.setColourMap([tuple((c / 255).tolist()) for c in (BLUE, WHITE, RED)])
+    options.fillGrid = True
+    options.gridResolution, options.extraGridPadding = 0.2, 1.0
+    widths = [0.35] * len(points)
+    Draw.ContourAndDrawGaussians(drawer, points, weights.tolist(), widths, nContours=6, params=options)
+    drawer.drawOptions().clearBackground = False
+    drawer.DrawMolecule(molecule)
+    drawer.FinishDrawing()
+    return _element(drawer.GetDrawingText())
+
+
+def _molecule_svg(molecule: Any, size: tuple[int, int], marks: Mapping[tuple[int, ...], str]) -> str:
+    from rdkit.Chem.Draw import rdMolDraw2D
+
+    return _element(draw_molecule(rdMolDraw2D.MolDraw2DSVG(*size), molecule, marks))
+
+
+def _element(svg: str) -> str:
+    """Return the element of an SVG file."""
+    return svg[svg.index("<svg") :]
 
 
 def _color(share: float) -> str:
@@ -310,12 +306,9 @@ def _drawings(graphs: Sequence[RawGraph]) -> Iterator[str]:
     kinds = sorted({str(kind) for own in known for kind in own})
     colors = {kind: COLORS[at % len(COLORS)] for at, kind in enumerate(kinds)}
     for graph, own in zip(graphs, known, strict=True):
-        svg = None
-        with suppress(GraphError, ImportError, RuntimeError, ValueError):
-            svg = _molecule_svg(graph) if is_molecule(graph) else None
-        if svg is None:
-            positions = spring_positions(graph.n_nodes, graph.edges)
-            svg = network_svg(
-                graph, positions, [colors[str(kind)] for kind in own], ["#bbb"] * len(graph.edges)
-            )
-        yield svg
+        molecule = drawn_molecule(graph)
+        if molecule is not None:
+            yield _molecule_svg(molecule, SIZE, {})
+            continue
+        positions = spring_positions(graph.n_nodes, graph.edges)
+        yield network_svg(graph, positions, [colors[str(kind)] for kind in own], ["#bbb"] * len(graph.edges))

@@ -17,10 +17,6 @@ from grnf.io.from_molecules import quiet_rdkit
 from grnf.io.raw import RawGraph, columns_of_graphs
 from grnf.typing import FloatArray
 
-__all__ = [
-    "Column", "clusters", "columns_of", "guessed_ids", "joined", "make_column", "scaffolds", "sort_key",
-]  # fmt: skip
-
 MOST_CATEGORIES = 20
 """Ten colors times two shapes. Different integers up to which a column is categorical, too."""
 

@@ -12,8 +12,6 @@ import numpy as np
 from grnf.maps.point_columns import Column
 from grnf.typing import FloatArray
 
-__all__ = ["COLORS", "preview"]
-
 COLORS: dict[str, list[Any]] = {
     "classes": [
         ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9",

@@ -24,8 +24,6 @@ import numpy as np
 
 from grnf.typing import FloatArray
 
-__all__ = ["betting_interval"]
-
 C = 0.99
 """Share of the largest bet that cannot lose all."""
 

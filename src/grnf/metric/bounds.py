@@ -18,7 +18,7 @@ For all pairs among N graphs at once delta is divided by their number.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from scipy.stats import norm
 
@@ -28,17 +28,18 @@ from grnf.errors import invalid
 from grnf.features import FeatureMap
 from grnf.law import OrderLaw
 
-__all__ = [
-    "BOUNDS",
-    "error_bound",
-    "failure_probability",
-    "required_dimension",
-    "theorem_1",
-    "truncation_bias",
-]
-
-
-BOUNDS = ("hoeffding", "chebyshev", "clt")
+BOUNDS: dict[str, tuple[Callable[[float, float], float], Callable[[float, int, float], float]]] = {
+    "hoeffding": (
+        lambda c, delta: c * math.log(2 / delta) / 2,
+        lambda c, M, eps: 2 * math.exp(-2 * M * eps**2 / c),
+    ),
+    "chebyshev": (lambda c, delta: c / delta, lambda c, M, eps: c / (M * eps**2)),
+    "clt": (
+        lambda c, delta: c * float(norm.isf(delta / 2)) ** 2,
+        lambda c, M, eps: 2 * float(norm.sf(eps * math.sqrt(M / c))),
+    ),
+}
+"""For each bound M eps^2 by the constant and delta, and delta by the constant, M and eps, for one pair."""
 
 
 def required_dimension(
@@ -81,8 +82,8 @@ def required_dimension(
     32000
     """
     eps, delta = checked(eps, "eps", Real()), checked(delta, "delta", Real(1))
-    rule = _Rule(bound, quantity, activation, n_graphs, variance)
-    M = rule.dimension(eps, delta / rule.n_pairs)
+    constant, n_pairs = _constant(bound, quantity, activation, n_graphs, variance)
+    M = BOUNDS[bound][0](constant, delta / n_pairs) / eps**2
     return max(1, math.ceil(M * (1 - 1e-12)))  # 16 / (0.05 * 0.1**2) is a hair over 32000
 
 
@@ -122,8 +123,8 @@ def error_bound(
     0.1
     """
     M, delta = checked(n_components, "n_components", Int(1)), checked(delta, "delta", Real(1))
-    rule = _Rule(bound, quantity, activation, n_graphs, variance)
-    return math.sqrt(rule.dimension(1.0, delta / rule.n_pairs) / M)  # every bound is a constant / eps^2
+    constant, n_pairs = _constant(bound, quantity, activation, n_graphs, variance)
+    return math.sqrt(BOUNDS[bound][0](constant, delta / n_pairs) / M)
 
 
 def failure_probability(
@@ -138,8 +139,8 @@ def failure_probability(
 ) -> float:
     """Return the risk delta that M features miss the truth by eps or more: `required_dimension` inverted."""
     M, eps = checked(n_components, "n_components", Int(1)), checked(eps, "eps", Real())
-    rule = _Rule(bound, quantity, activation, n_graphs, variance)
-    return min(1.0, rule.n_pairs * rule.risk(M, eps))
+    constant, n_pairs = _constant(bound, quantity, activation, n_graphs, variance)
+    return min(1.0, n_pairs * BOUNDS[bound][1](constant, M, eps))
 
 
 def truncation_bias(orders: OrderLaw, kept: Iterable[int], *, activation: str | Activation = "tanh") -> float:
@@ -170,54 +171,26 @@ def truncation_bias(orders: OrderLaw, kept: Iterable[int], *, activation: str | 
     return get_activation(activation).spread ** 2 * max(0.0, 1 - orders.mass(kept))
 
 
-class _Rule:
-    """One bound with its constants: M = dimension(eps, delta), delta = risk(M, eps), for one pair."""
-
-    def __init__(
-        self,
-        bound: str,
-        quantity: str,
-        activation: str | Activation,
-        n_graphs: int | None,
-        variance: float | None,
-    ) -> None:
-        rho = get_activation(activation)
-        checked(bound, "bound", OneOf(*BOUNDS))
-        checked(quantity, "quantity", OneOf("distance", "kernel"))
-        if variance is not None:
-            if bound == "hoeffding":
-                raise invalid("bound", "be 'chebyshev' or 'clt' if the variance is given", repr(bound))
-            variance = checked(variance, "variance", Real())
-        if not rho.bounded and variance is None:
-            cure = "Use tanh, sigmoid or ramp, or pass the variance and bound='chebyshev' or 'clt'"
-            raise invalid("activation", "be bounded", repr(rho.name), cure)
-        self.bound = bound
-        length = rho.spread**2 * (1.0 if quantity == "distance" else 1.25)
-        paper = 16 * rho.largest**4 if quantity == "distance" else rho.spread**4
-        worst = {"hoeffding": length**2, "chebyshev": paper, "clt": length**2 / 4}[bound]
-        self.constant = worst if variance is None else variance
-        self.n_pairs = _n_pairs(n_graphs, quantity)
-
-    def dimension(self, eps: float, delta: float) -> float:
-        if self.bound == "hoeffding":
-            return self.constant * math.log(2 / delta) / (2 * eps**2)
-        if self.bound == "chebyshev":
-            return self.constant / (delta * eps**2)
-        return self.constant * float(norm.isf(delta / 2)) ** 2 / eps**2
-
-    def risk(self, M: int, eps: float) -> float:
-        if self.bound == "hoeffding":
-            return 2 * math.exp(-2 * M * eps**2 / self.constant)
-        if self.bound == "chebyshev":
-            return self.constant / (M * eps**2)
-        return 2 * float(norm.sf(eps * math.sqrt(M / self.constant)))
-
-
-def _n_pairs(n_graphs: int | None, quantity: str) -> int:
-    if n_graphs is None:
-        return 1
-    N = int(checked(n_graphs, "n_graphs", Int(2)))
-    return N * (N - 1) // 2 if quantity == "distance" else N * (N + 1) // 2
+def _constant(
+    bound: str, quantity: str, activation: str | Activation, n_graphs: int | None, variance: float | None
+) -> tuple[float, int]:
+    """Return the constant of a bound, and the number of pairs among which delta is divided."""
+    rho = get_activation(activation)
+    checked(bound, "bound", OneOf(*BOUNDS))
+    checked(quantity, "quantity", OneOf("distance", "kernel"))
+    if variance is not None:
+        if bound == "hoeffding":
+            raise invalid("bound", "be 'chebyshev' or 'clt' if the variance is given", repr(bound))
+        variance = checked(variance, "variance", Real())
+    if not rho.bounded and variance is None:
+        cure = "Use tanh, sigmoid or ramp, or pass the variance and bound='chebyshev' or 'clt'"
+        raise invalid("activation", "be bounded", repr(rho.name), cure)
+    length = rho.spread**2 * (1.0 if quantity == "distance" else 1.25)
+    paper = 16 * rho.largest**4 if quantity == "distance" else rho.spread**4
+    worst = {"hoeffding": length**2, "chebyshev": paper, "clt": length**2 / 4}[bound]
+    N = 0 if n_graphs is None else int(checked(n_graphs, "n_graphs", Int(2)))
+    n_pairs = N * (N - 1) // 2 if quantity == "distance" else N * (N + 1) // 2
+    return worst if variance is None else variance, max(1, n_pairs)
 
 
 def theorem_1(of: FeatureMap, edge_width: int) -> tuple[bool, str]:

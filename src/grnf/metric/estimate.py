@@ -16,9 +16,6 @@ from grnf.errors import invalid
 from grnf.metric.betting import betting_interval
 from grnf.typing import FloatArray
 
-__all__ = ["DistanceEstimate", "KernelEstimate", "distance", "kernel_estimate"]
-
-
 ROUNDING = 256
 """Units of rounding by which distances of vectors may be off. Features of normalized maps stay well below."""
 
@@ -49,9 +46,6 @@ class _Estimate:
     def value_error(self) -> float:
         """The standard error of `value`."""
         return self.standard_error
-
-    def interval(self, confidence: float = 0.95, method: str | None = None) -> tuple[float, float]:
-        raise NotImplementedError
 
     def _ends(
         self, mean: float, low: float, high: float, confidence: float, method: str | None
@@ -374,8 +368,7 @@ def _head_means(terms: FloatArray, heads: int) -> FloatArray:
 
 
 def _largest(largest_term: float | None, activation: str | Activation) -> float:
-    spread = get_activation(activation).spread
-    return float(spread**2 if largest_term is None else largest_term)
+    return float(get_activation(activation).spread ** 2 if largest_term is None else largest_term)
 
 
 def estimate_from_terms(terms: FloatArray, largest_term: float, exact: bool = False) -> DistanceEstimate:

@@ -28,13 +28,7 @@ import numpy as np
 from grnf._utils.rules import Int, checked
 from grnf.activations import Activation, get_activation
 from grnf.engine import Engine
-from grnf.engine.moments import (
-    MOST_TYPES,
-    GraphTypes,
-    graph_types,
-    partition_groups,
-    second_moments,
-)
+from grnf.engine.moments import MOST_TYPES, GraphTypes, graph_types, partition_groups, second_moments
 from grnf.errors import GraphError, OrderTooLargeError, invalid
 from grnf.features import FeatureMap
 from grnf.graphs import Graph, GraphBatch, check_graphs
@@ -44,8 +38,6 @@ from grnf.law.parameters import parameter_law
 from grnf.metric.estimate import DistanceEstimate
 from grnf.metric.marginal import MOMENTS, gaussian_product
 from grnf.typing import FloatArray
-
-__all__ = ["ExactMetric", "exact_distance", "exact_distances", "exact_kernel"]
 
 LIPSCHITZ = {"erf": 2 / math.sqrt(math.pi), "sigmoid": 0.25}
 """The largest slope of the outer activations for which it is not 1."""
@@ -107,15 +99,8 @@ class ExactMetric:
     @classmethod
     def of_map(cls, of: FeatureMap, max_order: int = MAX_ORDER) -> ExactMetric:
         """Return the limit of the metric that a feature map estimates."""
-        return cls(
-            of.target,
-            of.hidden_activation,
-            of.activation,
-            of.basis,
-            of.normalize,
-            of.adjacency_channel,
-            max_order,
-        )
+        rhos = of.hidden_activation, of.activation
+        return cls(of.target, *rhos, of.basis, of.normalize, of.adjacency_channel, max_order)
 
     @property
     def orders(self) -> list[int]:
@@ -285,8 +270,9 @@ def exact_kernel(
     array([[0.2367, 0.2344],
            [0.2344, 0.2334]])
     """
-    metric = _metric(orders, hidden_channels, hidden_activation, activation, basis, normalize,
-                     adjacency_channel, max_order)  # fmt: skip
+    settings: dict[str, Any] = {"basis": basis, "normalize": normalize, "max_order": max_order}
+    settings["adjacency_channel"] = adjacency_channel
+    metric = _metric(orders, hidden_channels, hidden_activation, activation, **settings)
     return metric.kernel(*_batches(X, Y))
 
 
@@ -349,12 +335,10 @@ def _metric(
     hidden_channels: int = 4,
     hidden_activation: str = "relu",
     activation: str = "tanh",
-    *same: Any,
-    **more: Any,
+    **settings: Any,
 ) -> ExactMetric:
     law = parameter_law({1: 2 / 3, 2: 1 / 3} if orders is None else orders, hidden_channels, "orders")
-    rhos = get_activation(hidden_activation), get_activation(activation)
-    return ExactMetric(law, *rhos, *same, **more)
+    return ExactMetric(law, get_activation(hidden_activation), get_activation(activation), **settings)
 
 
 def with_same_channels(X: GraphBatch, Y: GraphBatch | None) -> tuple[GraphBatch, GraphBatch | None]:

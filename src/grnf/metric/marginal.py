@@ -33,8 +33,6 @@ from grnf.features import HiddenSums
 from grnf.metric.estimate import DistanceEstimate, estimate_from_terms
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["gaussian_product", "marginal_distance", "marginal_estimate", "marginal_kernel", "streamed_kernel"]
-
 BLOCK_ENTRIES = 2**17
 """Entries of the covariances that are treated at once: few enough for the cache."""
 
@@ -136,10 +134,8 @@ def marginal_kernel(
     >>> K.shape, bool((error < 0.2 * K).all())
     ((10, 10), True)
     """
-    sums = _Sums(len(U1), len(U1 if U2 is None else U2))
-    for terms, weight in _kernel_terms(U1, U2, activation):
-        sums.add(terms, weight)
-    return sums.result(return_error)
+    K, errors = _means(_kernel_terms(U1, U2, activation))
+    return (K, errors) if return_error else K
 
 
 def marginal_distance(
@@ -172,10 +168,7 @@ def marginal_distance(
     array([[0.   , 0.168],
            [0.168, 0.   ]])
     """
-    sums = _Sums(len(U1), len(U1 if U2 is None else U2))
-    for terms, weight in _distance_terms(U1, U2, activation):
-        sums.add(terms, weight)
-    squares, errors = sums.result(True)
+    squares, errors = _means(_distance_terms(U1, U2, activation))
     if U2 is None:
         np.fill_diagonal(squares, 0.0)
         np.fill_diagonal(errors, 0.0)
@@ -195,42 +188,28 @@ def marginal_estimate(U: HiddenSums, activation: str | Activation = "tanh") -> D
 
 
 def streamed_kernel(
-    first: Iterable[HiddenSums], second: Iterable[HiddenSums] | None, activation: str | Activation
+    pairs: Iterable[tuple[HiddenSums, HiddenSums | None]], activation: str | Activation
 ) -> FloatArray:
     """`marginal_kernel` of hidden sums that come in stretches of hidden draws, the same on both sides."""
-    total: FloatArray | None = None
-    n_features = 0
-    others: Iterator[HiddenSums | None] = iter(second) if second is not None else iter(lambda: None, 0)
-    for U1, U2 in zip(first, others, strict=second is not None):
-        part = U1.n_features * marginal_kernel(U1, U2, activation=activation)
-        total = part if total is None else total + part
+    total, n_features = np.array(0.0), 0
+    for U1, U2 in pairs:
+        total = total + U1.n_features * marginal_kernel(U1, U2, activation=activation)
         n_features += U1.n_features
-    if total is None:
-        raise invalid("first", "hold at least one stretch of hidden sums", "none")
-    return total / n_features
+    return np.asarray(total / n_features)
 
 
-class _Sums:
-    """Means over hidden draws, and their standard errors, as terms come in."""
-
-    def __init__(self, n1: int, n2: int) -> None:
-        self.count = 0
-        self.first, self.second = np.zeros((n1, n2)), np.zeros((n1, n2))
-
-    def add(self, terms: FloatArray, weight: FloatArray) -> None:
+def _means(stretches: Iterable[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
+    """Return the means of terms over hidden draws, and their standard errors."""
+    count, first, second = 0, np.array(0.0), np.array(0.0)
+    for terms, weight in stretches:
         weighted = weight[:, np.newaxis, np.newaxis] * terms
-        self.count += len(terms)
-        self.first += weighted.sum(axis=0)
-        self.second += np.square(weighted, out=weighted).sum(axis=0)
-
-    def result(self, with_error: bool) -> Any:
-        mean = self.first / self.count
-        if not with_error:
-            return mean
-        if self.count < 2:
-            return mean, np.full_like(mean, np.inf)
-        variance = np.maximum(self.second / self.count - mean**2, 0)
-        return mean, np.sqrt(variance / (self.count - 1))
+        count += len(terms)
+        first = first + weighted.sum(axis=0)
+        second = second + np.square(weighted, out=weighted).sum(axis=0)
+    mean = np.asarray(first / count)
+    if count < 2:
+        return mean, np.full_like(mean, np.inf)
+    return mean, np.sqrt(np.maximum(second / count - mean**2, 0) / (count - 1))
 
 
 def _kernel_terms(

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from grnf.errors import invalid
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["distances_from_kernel", "kernel_from_distances", "pairwise_distances", "pairwise_kernels"]
-
 BYTES_OF_ROWS = 2**25
 CANCELLED = 1e-6
 """Share of |z|^2 + |z'|^2 below which |z - z'|^2 has lost too many digits by subtracting 2 z . z' from it."""

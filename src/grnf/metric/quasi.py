@@ -36,8 +36,6 @@ from grnf.metric.exact import ExactMetric, with_same_channels
 from grnf.metric.marginal import MOMENTS, gaussian_product, products_of_pairs
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["QuasiEstimate", "quasi_distances"]
-
 ENTRIES = 2**16
 """Entries of arrays that are treated at once: few enough for the cache."""
 

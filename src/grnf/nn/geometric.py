@@ -21,8 +21,6 @@ except ImportError as error:
 from grnf.errors import GraphError, invalid
 from grnf.nn.layer import GRNFLayer
 
-__all__ = ["GRNFAggregation", "GRNFEncoder", "LiftTransform"]
-
 
 class GRNFEncoder(nn.Module):
     """Graph-level model: `GRNFLayer`, batch normalization, and a multilayer perceptron.

@@ -27,8 +27,6 @@ from grnf.nn.tensor_graphs import Inputs, check_graphs, checked_inputs
 from grnf.nn.torch_sums import Form, forms, hidden_sums, rho
 from grnf.typing import Keys
 
-__all__ = ["GRNFLayer"]
-
 REQUIRED = ("in_channels", "out_channels")
 
 

@@ -28,9 +28,6 @@ from grnf.law.parameters import OrderDraw, n_head_parameters
 from grnf.nn.tensor_graphs import Inputs, as_batch
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Settings", "feature_sums", "frozen_features"]
-
-
 Rho = Callable[[FloatArray], FloatArray]
 
 KEPT = 8
@@ -105,11 +102,10 @@ def frozen_features(
 class _Work:
     """One call: its graphs and its coefficients, as the engine takes them.
 
-    With `once`, edges that are given by two arcs are kept as one. Derivatives for each arc need both.
     With `keep`, the statistics of the sums serve for their derivatives.
     """
 
-    def __init__(self, arguments: Sequence[Any], *, once: bool = True, keep: bool = False) -> None:
+    def __init__(self, arguments: Sequence[Any], *, keep: bool = False) -> None:
         x, arcs, values, batch, order_of, thetas, n_graphs, *more = arguments
         settings = Settings(*more)
         self.settings, self.thetas, self.node_width = settings, thetas, x.shape[1]
@@ -117,14 +113,19 @@ class _Work:
         dtype = np.float64 if x.dtype == torch.float64 else np.float32
         self.engine = Engine(ACTIVATIONS[settings.activation], *how, dtype)
         inputs = Inputs(x, arcs, values, batch, n_graphs)
-        self.graphs, self.node_order, self.edge_order = as_batch(inputs, once)
+        self.graphs, self.node_order, self.edge_order = as_batch(inputs)
         self.schedule = Schedule(n_jobs=torch.get_num_threads())
         self.pieces = self.schedule.pieces(self.graphs)
         self.prepared: list[Prepared | None] = [None] * len(self.pieces)
         self.keep = keep
         channels = self.node_width + edge_channels(self.graphs.edge_width, settings.adjacency_channel)
         self.kept = _kept(thetas, order_of, settings, self.engine, channels)
-        self.columns = self.channels(any(piece.directed for piece in self.pieces)).columns
+
+    @property
+    def columns(self) -> IntArray:
+        """Where the columns of the sums belong, whether graphs are directed or not."""
+        made = list(self.kept.channels.values()) or [self.channels(False)]
+        return made[0].columns
 
     def channels(self, directed: bool) -> Channels:
         """Return the coefficients for directed or for undirected graphs."""
@@ -140,13 +141,13 @@ class _Work:
 
     def features(self, rho_i: Rho, null: FloatArray, weight: FloatArray, dtype: Any) -> FloatArray:
         """Return (rho_i(sums) - null) * weight of all graphs."""
-        columns = self.columns
-        out = np.empty((len(self.graphs), len(columns)), dtype)
+        out = np.empty((len(self.graphs), self.settings.width(self.thetas)), dtype)
 
         def fill(place: int, piece: Piece) -> None:
             if self.keep:
                 self.prepared[place] = self.engine.prepare(self.graphs, piece)
             sums = self.engine.piece_sums(self.graphs, piece, self.channels, self.prepared[place])
+            columns = self.columns
             place_outputs(rho_i, sums, null[columns], weight[columns], piece.members, columns, out)
 
         run([partial(fill, *task) for task in enumerate(self.pieces)], self.schedule.workers)
@@ -257,9 +258,7 @@ def _forward(*arguments: Any) -> Tensor:
 
 def _backward(*arguments: Any) -> list[Tensor]:
     *given, token, d, of_x, of_values, of_theta = arguments
-    work = _held.pop(token, None)
-    if work is None or of_values:
-        work = _Work(given, once=not of_values)
+    work = _held.pop(token, None) or _Work(given)
     d_x, d_values, d_thetas = work.gradients(d.double().cpu().numpy(), of_x, of_values, of_theta)
     result, like = (d_x, d_values, *d_thetas), (given[0], given[2], *given[5])
     return [torch.from_numpy(one).to(other) for one, other in zip(result, like, strict=True)]

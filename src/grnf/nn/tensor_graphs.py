@@ -8,12 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grnf.engine.arcs import without_reverses
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch
 from grnf.typing import IntArray
-
-__all__ = ["Inputs", "as_batch", "check_graphs", "checked_inputs"]
 
 
 class Inputs(NamedTuple):
@@ -141,12 +138,14 @@ def check_graphs(inputs: Inputs) -> None:
     x, arcs, _, batch, n_graphs = inputs
     if x.is_meta or torch.compiler.is_compiling():
         return
-    if len(batch) and bool(((batch < 0) | (batch >= n_graphs)).any()):
-        low, high = int(batch.min()), int(batch.max())
-        refuse(f"batch holds numbers from {low} to {high}, but there are {n_graphs} graphs (batch_size)")
-    if bool(((arcs < 0) | (arcs >= len(x))).any()):
-        low, high = int(arcs.min()), int(arcs.max())
-        refuse(f"edge_index names nodes from {low} to {high}, but there are {len(x)} nodes")
+    if len(batch):
+        low, high = (int(number) for number in batch.aminmax())
+        if low < 0 or high >= n_graphs:
+            refuse(f"batch holds numbers from {low} to {high}, but there are {n_graphs} graphs (batch_size)")
+    if arcs.numel():
+        low, high = (int(node) for node in arcs.aminmax())
+        if low < 0 or high >= len(x):
+            refuse(f"edge_index names nodes from {low} to {high}, but there are {len(x)} nodes")
     between = batch[arcs[0]] != batch[arcs[1]]
     if bool(between.any()):
         wrong = int(between.nonzero()[0])
@@ -156,17 +155,17 @@ def check_graphs(inputs: Inputs) -> None:
         )
 
 
-def as_batch(inputs: Inputs, once: bool) -> tuple[GraphBatch, IntArray | None, IntArray | None]:
+def as_batch(inputs: Inputs) -> tuple[GraphBatch, IntArray | None, IntArray | None]:
     """Return the graphs, and the order of their nodes and arcs, None if it did not change.
 
-    With `once`, edges that are given by two arcs are kept as one.
+    All count as directed: the engine finds out whether every arc has its reverse.
     """
     check_graphs(inputs)
     x, arcs, values, batch, n_graphs = inputs
     # one layout: kernels are compiled again for another
     number, ends = (np.ascontiguousarray(one.cpu().numpy()) for one in (batch, arcs))
     node_attr, edge_attr = (np.ascontiguousarray(one.double().cpu().numpy()) for one in (x, values))
-    node_order, edge_order, n_arcs = None, None, ends.shape[1]
+    node_order = edge_order = None
     if (number[1:] < number[:-1]).any():
         node_order = np.argsort(number, kind="stable")
         ends, number, node_attr = np.argsort(node_order)[ends], number[node_order], node_attr[node_order]
@@ -176,14 +175,6 @@ def as_batch(inputs: Inputs, once: bool) -> tuple[GraphBatch, IntArray | None, I
         ends, graph, edge_attr = ends[:, edge_order], graph[edge_order], edge_attr[edge_order]
     numbers = np.arange(n_graphs + 1)
     node_ptr, arc_ptr = np.searchsorted(number, numbers), np.searchsorted(graph, numbers)
-    if once:
-        edge_ptr, directed = np.zeros(n_graphs + 1, np.int64), np.ones(n_graphs, np.bool_)
-        edges, kept = np.empty((n_arcs, 2), np.int64), np.empty(n_arcs, np.int64)
-        without_reverses(node_ptr, arc_ptr, ends[0], ends[1], edge_attr, edge_ptr, edges, kept, directed)
-        kept, edges = kept[: edge_ptr[-1]], edges[: edge_ptr[-1]]
-        edge_attr = edge_attr[kept]
-        edge_order = kept if edge_order is None else edge_order[kept]
-    else:
-        edge_ptr, directed = arc_ptr, np.ones(n_graphs, np.bool_)
-        edges = np.ascontiguousarray(ends.T - node_ptr[graph][:, np.newaxis])
-    return GraphBatch(node_ptr, edge_ptr, edges, node_attr, edge_attr, directed), node_order, edge_order
+    edges = np.ascontiguousarray(ends.T - node_ptr[graph][:, np.newaxis])
+    batch_of = GraphBatch(node_ptr, arc_ptr, edges, node_attr, edge_attr, np.ones(n_graphs, np.bool_))
+    return batch_of, node_order, edge_order

@@ -24,8 +24,6 @@ from grnf.errors import CostWarning
 from grnf.nn.sums import Settings
 from grnf.nn.tensor_graphs import Inputs
 
-__all__ = ["Form", "forms", "hidden_sums", "rho", "warn_of_cost"]
-
 ENTRIES = 2**21
 """Numbers in the largest array of a step: a step has as many channels or tuples as fit."""
 

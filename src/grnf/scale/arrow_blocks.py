@@ -21,8 +21,6 @@ from grnf.io.raw import RawBatch
 from grnf.io.vectors.blocks import vectors_array
 from grnf.typing import FloatArray, OnError
 
-__all__ = ["BlockEmbedder"]
-
 AT_ONCE = 1024
 """Rows that are embedded at a time, however many a block has."""
 BLOCK = "the block"

@@ -31,8 +31,6 @@ from grnf.scale.shards import Job, Outcome, Plan, layout_of, read_shard, shards_
 from grnf.scale.workers import DaskWorkers, dask_client, in_processes, in_this_process
 from grnf.typing import OnError
 
-__all__ = ["Report", "Run", "embed", "is_vector_file"]
-
 TRIES = 3
 """Times that a shard may fail before it is set aside."""
 

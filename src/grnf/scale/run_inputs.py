@@ -18,8 +18,6 @@ from grnf.io.files.reading import Inputs, blocks_of, file_of, format_of, input_p
 from grnf.io.files.tu_files import is_tu_folder
 from grnf.io.raw import RawBatch, sized
 
-__all__ = ["RunInputs"]
-
 HEAD = 2**20
 """Bytes of the beginning of a file that are kept."""
 

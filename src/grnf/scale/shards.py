@@ -32,11 +32,6 @@ from grnf.io.vectors.blocks import Kind, Layout, VectorBlock, check_kind
 from grnf.io.vectors.formats import append_parquet
 from grnf.io.vectors.writer import PLAN, checksum, shard_file, work_folder
 
-__all__ = [
-    "Job", "Outcome", "Plan", "Shard", "compute", "layout_of", "read_shard", "shards_of", "version_error",
-    "versions",
-]  # fmt: skip
-
 SHARED_SHARD_BYTES = 2**26
 """Files that cannot be cut share a shard up to this total size."""
 PACKAGES = ("numpy", "numba", "pyarrow", "rdkit")

@@ -24,8 +24,6 @@ from joblib.externals.loky import get_reusable_executor
 
 from grnf.scale.shards import Job, Outcome, compute, version_error
 
-__all__ = ["ClusterError", "DaskWorkers", "dask_client", "in_processes", "in_this_process"]
-
 TICK = 1.0
 """Seconds between two checks of which workers there are."""
 WORKER_TIMEOUT = 60.0

@@ -28,8 +28,6 @@ from grnf.metric.estimate import distance_errors
 from grnf.search.segments import Segments
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["certify"]
-
 CHUNK = 4096
 """Features that are evaluated at a time."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -12,15 +13,13 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from grnf._utils.arrays import row_sample
 from grnf._utils.jit import compiled
-from grnf._utils.rules import Int, OneOf, Table, checked_parameters
+from grnf._utils.rules import Int, OneOf, checked_parameters, param
 from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import JointFeatures
 from grnf.search.self_join import SelfJoin
 from grnf.search.whitening import SPACES, checked_radius, space_map
 from grnf.typing import FloatArray, IntArray
-
-__all__ = ["GraphClusterer", "components", "radius_of", "rows_of"]
 
 logger = logging.getLogger("grnf")
 
@@ -47,6 +46,7 @@ def radius_of(join: SelfJoin, radius: float | None) -> float:
     return join.usual_distance() if radius is None else checked_radius(radius)
 
 
+@dataclass(eq=False, repr=False)
 class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Cluster graphs, or vectors, by their distances.
 
@@ -88,28 +88,13 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     (array([0, 0, 0, 1]), array([1, 3]), array([3, 1]))
     """
 
-    _rules: ClassVar[Table] = {
-        "method": [OneOf("butina", "hdbscan")],
-        "min_cluster_size": [Int(2)],
-        "space": [OneOf(*SPACES)],
-    }
-
-    def __init__(
-        self,
-        method: str = "butina",
-        *,
-        radius: float | None = None,
-        min_cluster_size: int = 5,
-        transformer: Any = None,
-        space: str = "plain",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.method = method
-        self.radius = radius
-        self.min_cluster_size = min_cluster_size
-        self.transformer = transformer
-        self.space = space
-        self.n_jobs = n_jobs
+    method: str = param("butina", OneOf("butina", "hdbscan"))
+    _: KW_ONLY
+    radius: float | None = None
+    min_cluster_size: int = param(5, Int(2))
+    transformer: Any = None
+    space: str = param("plain", OneOf(*SPACES))
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Find the clusters of a collection.
@@ -123,7 +108,7 @@ class GraphClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self : GraphClusterer
         """
-        settings = checked_parameters(self, self._rules)
+        settings = checked_parameters(self)
         _, rows = rows_of(X, self.transformer, settings["space"], self.n_jobs)
         if settings["method"] == "butina":
             join = SelfJoin(rows, self.n_jobs)

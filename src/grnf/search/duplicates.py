@@ -17,11 +17,6 @@ from grnf.search.index import GraphIndex
 from grnf.symmetry import Certificate, certificates
 from grnf.symmetry.certificate import NODES_PER_LEVEL, Verdict
 
-__all__ = [
-    "DUPLICATES", "DuplicatePair", "compare_raw", "duplicate_groups", "groups_by_kind", "leaked",
-    "near_duplicates",
-]  # fmt: skip
-
 KINDS = ("identical", "standardized", "stereoisomer", "isotopologue")
 """Kinds of equality of molecules with isomorphic graphs, the strictest first; "isomorphic" if none holds."""
 DUPLICATES = KINDS[:2]

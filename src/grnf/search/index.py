@@ -7,7 +7,7 @@ import math
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from grnf._utils.result_tables import html_table, write_table
-from grnf._utils.rules import Bool, Int, OneOf, Real, checked
+from grnf._utils.rules import Bool, Int, OneOf, Real, checked, param, rules_of
 from grnf._utils.running import progress
 from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError, invalid
@@ -28,8 +28,6 @@ from grnf.search.segments import IndexState, Neighbors, Segments, load_index, sa
 from grnf.search.self_join import SelfJoin
 from grnf.search.whitening import SHRINKAGE, SPACES, SpaceMap, checked_radius, space_map, unchanged
 from grnf.typing import FloatArray, IntArray
-
-__all__ = ["GraphIndex", "Hits"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +111,7 @@ class Hits:
         write_table(path, self.columns, self.records())
 
 
+@dataclass(eq=False, repr=False)
 class GraphIndex:
     """An index of graphs or vectors, for exact search of nearest neighbors.
 
@@ -171,20 +170,16 @@ class GraphIndex:
     [['ethanol']]
     """
 
-    def __init__(
-        self,
-        transformer: Any = None,
-        *,
-        space: str = "plain",
-        shrinkage: float = SHRINKAGE,
-        keep_graphs: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.transformer = transformer
-        self.space = checked(space, "space", OneOf(*SPACES), owner="GraphIndex")
-        self.shrinkage = checked(shrinkage, "shrinkage", Real(), owner="GraphIndex")
-        self.keep_graphs = checked(keep_graphs, "keep_graphs", Bool(), owner="GraphIndex")
-        self.n_jobs = n_jobs
+    transformer: Any = None
+    _: KW_ONLY
+    space: str = param("plain", OneOf(*SPACES))
+    shrinkage: float = param(SHRINKAGE, Real())
+    keep_graphs: bool = param(False, Bool())
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, rules in rules_of(GraphIndex).items():
+            setattr(self, name, checked(getattr(self, name), name, *rules, owner="GraphIndex"))
         self.n_components_ = 0
         self._space_map: SpaceMap = unchanged
         self._segments = Segments()
@@ -210,10 +205,10 @@ class GraphIndex:
         transformer = self.transformer
         if transformer is None and not self.n_components_:
             transformer = JointFeatures(random_state=0, n_jobs=self.n_jobs)
-        collection = vectors_of(X, transformer, ids=ids, keep_graphs=self.keep_graphs)
+        options: dict[str, Any] = {"ids": ids, "keep_graphs": self.keep_graphs, "width": self.n_components_}
+        collection = vectors_of(X, transformer, **options)
         if self.keep_graphs and collection.graphs is None:
             raise GraphError("keep_graphs=True needs graphs, got vectors")
-        self._check_width(collection)
         names = replace(collection, start=self._segments.next_number).ids
         known = self._segments.find(names) >= 0
         if known.any():
@@ -533,9 +528,8 @@ class GraphIndex:
         if confidence is not None:
             checked(confidence, "confidence", Real(1))
             self._precision()
-        queries = vectors_of(X, self.transformer, name="queries", ids=ids, keep_graphs=keep_graphs)
-        self._check_width(queries)
-        return queries
+        options: dict[str, Any] = {"ids": ids, "keep_graphs": keep_graphs, "width": self.n_components_}
+        return vectors_of(X, self.transformer, name="queries", **options)
 
     def _hits(
         self, queries: Collection, neighbors: list[Neighbors], others: bool, level: float | None, most: Any
@@ -613,15 +607,6 @@ class GraphIndex:
         named = [self._segments.names_and_numbers(some) for some in positions]
         ids, rows = [names for names, _ in named], [numbers for _, numbers in named]
         return Hits(queries.ids, ids, rows, distances, errors, None, status, components)
-
-    def _check_width(self, collection: Collection) -> None:
-        width = collection.vectors.shape[1]
-        if self.n_components_ and width != self.n_components_:
-            raise GraphError(
-                f"vectors have length {width}, and those of the index have length {self.n_components_}",
-                where=collection.title,
-                cure="Make all vectors with the same transformer",
-            )
 
 
 def _columns_of(graph: Any) -> str:

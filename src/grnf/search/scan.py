@@ -34,8 +34,6 @@ from grnf._utils.jit import compiled, inner
 from grnf.search.whitening import BLOCK
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Sketcher", "View", "arranged", "longest", "nearest", "within"]
-
 Sketches = npt.NDArray[np.float32]
 
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53

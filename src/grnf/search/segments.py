@@ -70,8 +70,6 @@ from grnf.search.scan import Sketcher, View, arranged, longest, nearest, within
 from grnf.search.whitening import SPACES, SpaceMap, Whitening, unchanged
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["IndexState", "Neighbors", "Segments", "load_index", "save_index"]
-
 AXES = 16
 """Length of a sketch: 15 principal axes and the residual, 64 bytes per row."""
 

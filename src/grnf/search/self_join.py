@@ -19,21 +19,9 @@ import numpy as np
 from grnf._utils.arrays import principal_axes
 from grnf._utils.jit import compiled
 from grnf._utils.running import n_workers, progress, run
-from grnf.search.scan import (
-    WIDTH,
-    View,
-    _bounds,
-    _offer,
-    _reach,
-    _sketch_squares,
-    _square,
-    arranged,
-    longest,
-)
+from grnf.search.scan import WIDTH, View, _bounds, _offer, _reach, _sketch_squares, _square, arranged, longest
 from grnf.search.segments import AXES
 from grnf.typing import BoolArray, FloatArray, IntArray
-
-__all__ = ["SelfJoin"]
 
 PAIRS = 2**20
 """Pairs that a thread holds at most."""
@@ -130,17 +118,8 @@ class SelfJoin:
         width = int(np.clip(np.searchsorted(shares, VARIANCE) + 2, AXES, LONGEST))
         self.order, sketcher, blocks, low, high = arranged(rows, width)
         self.n_blocks, norm = len(blocks), longest(rows)
-        alive, slack = np.ones(self.n_rows, np.uint8), sketcher.slack(norm, norm)
-        self._view: View = (
-            rows[self.order],
-            blocks,
-            self.order,
-            alive,
-            low,
-            high,
-            sketcher.factor,
-            slack,
-        )
+        alive, rounding = np.ones(self.n_rows, np.uint8), (sketcher.factor, sketcher.slack(norm, norm))
+        self._view: View = (rows[self.order], blocks, self.order, alive, low, high, *rounding)
 
     def each(self, radius: float, consume: Consumer) -> None:
         """Call a function with all pairs of rows up to a distance, some at a time, and their squares.

@@ -17,8 +17,6 @@ from grnf.search.clusters import GraphClusterer, components, radius_of, rows_of
 from grnf.search.self_join import SelfJoin
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["pick_diverse", "split_distances", "split_graphs"]
-
 logger = logging.getLogger("grnf")
 
 STRATUM = 20
@@ -166,12 +164,7 @@ def _scaffolds(X: Any) -> IntArray:
 
 
 def split_distances(
-    X: Any,
-    parts: npt.ArrayLike,
-    *,
-    transformer: Any = None,
-    space: str = "plain",
-    n_jobs: int | None = None,
+    X: Any, parts: npt.ArrayLike, *, transformer: Any = None, space: str = "plain", n_jobs: int | None = None
 ) -> tuple[FloatArray, IntArray]:
     """Return the distance of each graph to the nearest graph of an earlier part: the leakage of a split.
 

@@ -11,8 +11,6 @@ from grnf._utils.arrays import principal_axes
 from grnf.errors import invalid
 from grnf.typing import FloatArray
 
-__all__ = ["SHRINKAGE", "SPACES", "SpaceMap", "Whitening", "checked_radius", "space_map", "unchanged"]
-
 SpaceMap = Callable[[FloatArray], FloatArray]
 SPACES = ("plain", "whitened")
 SHRINKAGE = 1e-2

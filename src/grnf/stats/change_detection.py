@@ -28,18 +28,18 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, asdict, dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.arrays import principal_axes
+from grnf._utils.estimator import GraphInput
 from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed, page_generator
-from grnf._utils.rules import Int, OneOf, Real, Table, checked, checked_parameters
+from grnf._utils.rules import Int, OneOf, Real, checked, checked_parameters, param
 from grnf._utils.saved import (
     COUNT,
     NUMBER,
@@ -60,8 +60,6 @@ from grnf.estimators import GRNF
 from grnf.stats.conformal import LENGTH_AXES, ReferenceScores, n_kept_axes, rounded_scores
 from grnf.stats.strategies import EPOCH, TEMPER, Strategies, Strategy, likely_interval, since
 from grnf.typing import FloatArray, IntArray
-
-__all__ = ["Alarm", "ChangeDetector", "ChangePoint", "Contribution", "Update", "change_points"]
 
 CONFIDENCE = 0.95
 """Of intervals for the time of a change."""
@@ -184,7 +182,8 @@ class Update:
     errors: list[tuple[int, str]]
 
 
-class ChangeDetector(BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class ChangeDetector(GraphInput):
     """Monitor a stream of graphs, and raise an alarm if its distribution differs from that of a reference.
 
     Half of the reference determines axes and neighbors, the other half is held out. As long as the graphs of
@@ -242,40 +241,14 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    n_seen_: int
-    evidence_: float
-    alarm_: Alarm | None
-    notes_: dict[str, Any]
-    _strategies: Strategies
-    _numbers: IntArray
-    _ids: list[str]
-    _rules: ClassVar[Table] = {
-        "alpha": [Real(1)],
-        "mean_time": [Real(), OneOf(None)],
-        "n_axes": [Int(1)],
-        "n_neighbors": [Int(1)],
-        "on_error": [OneOf("raise", "skip")],
-        "random_state": SEED_RULES,
-    }
-
-    def __init__(
-        self,
-        transformer: Any = None,
-        *,
-        alpha: float = 0.05,
-        mean_time: float | None = None,
-        n_axes: int = 32,
-        n_neighbors: int = 5,
-        on_error: str = "raise",
-        random_state: Any = None,
-    ) -> None:
-        self.transformer = transformer
-        self.alpha = alpha
-        self.mean_time = mean_time
-        self.n_axes = n_axes
-        self.n_neighbors = n_neighbors
-        self.on_error = on_error
-        self.random_state = random_state
+    transformer: Any = None
+    _: KW_ONLY
+    alpha: float = param(0.05, Real(1))
+    mean_time: float | None = param(None, Real(), OneOf(None))
+    n_axes: int = param(32, Int(1))
+    n_neighbors: int = param(5, Int(1))
+    on_error: str = param("raise", OneOf("raise", "skip"))
+    random_state: Any = param(None, *SEED_RULES)
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Fit the detector to a reference collection.
@@ -289,7 +262,7 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         -------
         self : ChangeDetector
         """
-        settings = checked_parameters(self, self._rules)
+        settings = checked_parameters(self)
         self.seed_ = draw_seed(self.random_state)
         transformer = GRNF(random_state=self.seed_) if self.transformer is None else self.transformer
         reference = vectors_of(X, transformer, name="the reference", on_error=self.on_error)
@@ -306,9 +279,18 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         half = -(-len(order) // 2)
         shown, held_out = np.sort(order[:half]), np.sort(order[half:])
         scores = ReferenceScores.learned(Z[shown], settings["n_axes"], settings["n_neighbors"])
-        self.notes_ = {}
+        self.notes_: dict[str, Any] = {}
         self._begin(scores, scores(Z[held_out]), Z.shape[1])
         return self
+
+    def _begin(self, scores: ReferenceScores, calibration: FloatArray, width: int) -> None:
+        self.scores_, self.n_features_in_ = scores, width
+        self.threshold_ = math.log(1 / self.alpha if self.mean_time is None else 2 * self.mean_time)
+        self._strategies = Strategies(calibration, self.seed_, self.mean_time is None, calibration[:0])
+        self._numbers: IntArray = np.zeros(0, dtype=np.int64)
+        self._ids: list[str] = []
+        self.n_seen_, self.evidence_ = 0, -math.inf
+        self.alarm_: Alarm | None = None
 
     def reset(self, seen: int = 0) -> Self:
         """Start a new stream with the same reference, for example after an alarm.
@@ -345,15 +327,9 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "scores_")
         first = self.n_seen_
-        piece = vectors_of(
-            X, self.transformer_, name="the stream", on_error=self.on_error, ids=ids, start=first
-        )
+        options: dict[str, Any] = {"on_error": self.on_error, "width": self.n_features_in_}
+        piece = vectors_of(X, self.transformer_, name="the stream", ids=ids, start=first, **options)
         Z, names = np.asarray(piece.vectors, dtype=np.float64), piece.ids
-        if Z.shape[1] != self.n_features_in_ and len(Z):
-            raise GraphError(
-                f"vectors of length {Z.shape[1]}, and the reference has length {self.n_features_in_}",
-                cure="Make all vectors with the same transformer",
-            )
         rows = self.scores_(Z) if len(Z) else self._strategies.rows[:0]
         numbers = first + piece.rows
         evidence, alarm = np.empty(len(rows)), None
@@ -428,34 +404,23 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         validate_arrays(arrays, ARRAYS, path, M=head["width"], rows=head["count"] - since(head["count"]))
         if len(arrays["numbers"]) != len(head["ids"]) or len(head["ids"]) < len(arrays["rows"]):
             raise damaged(f"ids must have {len(arrays['numbers'])} entries, got {len(head['ids'])}", path)
-        detector = cls()
-        try:
-            detector._restore(head, arrays, transformer)
-        except ValueError as error:
-            raise damaged(str(error), path) from None
-        return detector
-
-    def _restore(self, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], transformer: Any) -> None:
-        self.set_params(**head["parameters"], random_state=head["seed"])
-        self.seed_, self.errors_ = head["seed"], []
-        if transformer is None and head["transformer"] is not None:
-            transformer = GRNF.from_json(head["transformer"])
-        self.transformer = self.transformer_ = transformer
+        detector = cls(random_state=head["seed"])
+        detector.seed_, detector.errors_, detector.notes_ = head["seed"], [], head["notes"]
         learned = {name: arrays[f"scores_{name}"] for name in LEARNED}
-        scores = ReferenceScores(**learned, n_neighbors=self.n_neighbors)
-        self._begin(scores, arrays["calibration"], head["width"])
-        self._strategies.resume(arrays["rows"], head["count"])
-        self._numbers, self._ids = arrays["numbers"], head["ids"]
-        self.n_seen_, self.notes_ = head["n_seen"], head["notes"]
-        self.evidence_ = -math.inf if head["evidence"] is None else float(head["evidence"])
-        self.alarm_ = None if head["alarm"] is None else Alarm.from_dict(head["alarm"])
-
-    def _begin(self, scores: ReferenceScores, calibration: FloatArray, width: int) -> None:
-        self.scores_, self.n_features_in_ = scores, width
-        self.threshold_ = math.log(1 / self.alpha if self.mean_time is None else 2 * self.mean_time)
-        self._strategies = Strategies(calibration, self.seed_, self.mean_time is None, calibration[:0])
-        self._numbers, self._ids = np.zeros(0, dtype=np.int64), []
-        self.n_seen_, self.evidence_, self.alarm_ = 0, -math.inf, None
+        try:
+            detector.set_params(**head["parameters"])
+            if transformer is None and head["transformer"] is not None:
+                transformer = GRNF.from_json(head["transformer"])
+            detector.transformer = detector.transformer_ = transformer
+            scores = ReferenceScores(**learned, n_neighbors=detector.n_neighbors)
+            detector._begin(scores, arrays["calibration"], head["width"])
+            detector._strategies.resume(arrays["rows"], head["count"])
+            detector.alarm_ = None if head["alarm"] is None else Alarm.from_dict(head["alarm"])
+        except (TypeError, ValueError) as error:
+            raise damaged(str(error), path) from None
+        detector._numbers, detector._ids, detector.n_seen_ = arrays["numbers"], head["ids"], head["n_seen"]
+        detector.evidence_ = -math.inf if head["evidence"] is None else float(head["evidence"])
+        return detector
 
     def _alarm(self, evidence: float, strategy: Strategy, kind: int, rows: FloatArray, back: int) -> Alarm:
         """Return the alarm for rows of scores, whose last is that of the graph that raised it."""
@@ -473,11 +438,6 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         place = numbers[change], (numbers[low], numbers[high]), CONFIDENCE
         found = evidence, self.threshold_, strategy.names[kind]
         return Alarm(numbers[-1], names[-1], *place, *found, contributions)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
 
 
 def _plain(value: Any) -> Any:

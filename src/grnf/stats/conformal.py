@@ -19,14 +19,6 @@ from grnf._utils.arrays import principal_axes
 from grnf._utils.jit import compiled
 from grnf.typing import FloatArray
 
-__all__ = [
-    "ANOMALY_SCORES",
-    "ReferenceScores",
-    "n_kept_axes",
-    "online_pvalues",
-    "rounded_scores",
-]
-
 STEPS = 2.0**20
 """Scores are compared in steps of this share of their typical size: equal graphs have equal scores, whatever
 the rounding of the sums that they came from."""

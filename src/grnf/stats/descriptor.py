@@ -22,8 +22,6 @@ from grnf.lifts.base import adjacency
 from grnf.lifts.nodes import degrees_and_triangles
 from grnf.typing import FloatArray
 
-__all__ = ["GraphDescriptor"]
-
 SECONDS_PER_GRAPH = 0.05
 """What the features of a graph in one view may take; beyond that order 3 is left out, with a warning."""
 

@@ -6,7 +6,7 @@ They are lower bounds on absolute distances, distances between vectors, neighbor
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -35,8 +35,6 @@ from grnf.stats.separation import SETTINGS, Separation, separate
 from grnf.symmetry import Certificate, certificates
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Evaluation", "evaluate", "in_space", "sample_distances"]
-
 AXES = 64
 SHRINKAGE = 0.01
 MOST = 2000
@@ -45,18 +43,14 @@ MOST = 2000
 ROWS = 1024
 """Rows of distances that are held at a time."""
 
-BETTER = {
-    "total_variation": "lower", "jensen_shannon": "lower",
-    "energy": "lower", "mmd2": "lower", "frechet": "lower",
-    "precision": "higher", "recall": "higher", "density": "higher", "coverage": "higher",
-    "uniqueness": "higher", "novelty": "higher", "validity": "higher",
-}  # fmt: skip
-FORMATS = ("text", "markdown", "latex", "csv")
-HEADER = ("score", "better", "value", "95 % interval", "reference halves")
-TITLES = {
+DISTANCES = {
     "total_variation": "total variation distance", "jensen_shannon": "Jensen-Shannon distance",
     "energy": "energy distance", "mmd2": "MMD^2", "frechet": "Frechet distance",
 }  # fmt: skip
+"""Scores of which lower is better, with their titles. Of the others higher is better."""
+
+FORMATS = ("text", "markdown", "latex", "csv")
+HEADER = ("score", "better", "value", "95 % interval", "reference halves")
 
 
 @dataclass(frozen=True)
@@ -119,16 +113,8 @@ class Evaluation:
         -------
         dict
         """
-        return {
-            "scores": {name: asdict(score) for name, score in self.scores.items()},
-            "total_variation": self.total_variation,
-            "jensen_shannon": self.jensen_shannon,
-            "separation": asdict(self.separation),
-            "pvalue": self.pvalue,
-            "undecided": self.undecided,
-            "test": self.test.to_dict(),
-            "protocol": self.protocol,
-        }
+        bounds = {"total_variation": self.total_variation, "jensen_shannon": self.jensen_shannon}
+        return {**asdict(self), **bounds, "pvalue": self.pvalue, "test": self.test.to_dict()}
 
     def to_table(self, format: str = "text") -> str:
         """Return the scores as a table: "text", "markdown", "latex" or "csv".
@@ -141,7 +127,39 @@ class Evaluation:
         -------
         str
         """
-        return table(self.scores, self.notes(), format)
+        checked(format, "format", OneOf(*FORMATS))
+        rows = [
+            (DISTANCES.get(name, name), "lower" if name in DISTANCES else "higher", score)
+            for name, score in self.scores.items()
+        ]
+        if format == "csv":
+            lines = ["score,better,value,low,high,reference_halves"]
+            for title, better, score in rows:
+                numbers = ["" if value is None else f"{value:.9g}" for value in vars(score).values()]
+                lines.append(",".join([title, better, *numbers]))
+            return "\n".join(lines) + "\n"
+        cells, notes = [list(HEADER)], self.notes()
+        for title, better, score in rows:
+            interval = f"{_text(score.low)} to {_text(score.high)}"
+            cells.append([title, better, _text(score.value), interval, _text(score.baseline)])
+        if format == "latex":
+            marks = {
+                "MMD^2": "MMD$^2$",
+                "Frechet distance": r"Fr\'echet distance",
+                HEADER[3]: r"95 \% interval",
+            }
+            head, *lines = [" & ".join(marks.get(text, text) for text in row) + r" \\" for row in cells]
+            opening = r"\begin{tabular}{llrrr}", r"\hline", head, r"\hline"
+            notes = [f"% {note}" for note in notes]
+            return "\n".join([*opening, *lines, r"\hline", r"\end{tabular}", *notes])
+        if format == "markdown":
+            lines = [f"| {' | '.join(row)} |" for row in cells]
+            lines.insert(1, "|---" * len(HEADER) + "|")
+        else:
+            widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+            form = "{:<%d}  {:<%d}  {:>%d}  {:>%d}  {:>%d}" % tuple(widths)  # noqa: UP031
+            lines = [form.format(*row).rstrip() for row in cells]
+        return "\n".join([*lines, "", *notes])
 
     def __str__(self) -> str:
         return self.to_table()
@@ -236,23 +254,21 @@ def evaluate(
     seed = draw_seed(random_state)
     descriptor = GraphDescriptor(n_components, views=views, random_state=seed)
     samples, pooled = pooled_views([generated, reference], ("generated", "reference"), descriptor)
+    (made, known), (m, n) = samples, map(len, samples)
     for sample in samples:
-        if (n := len(sample)) <= k:
-            reason = f"{sample.name} has {n} graph{'s' * (n != 1)}, and n_neighbors={k} needs more"
+        if (size := len(sample)) <= k:
+            reason = f"{sample.name} has {size} graph{'s' * (size != 1)}, and n_neighbors={k} needs more"
             raise GraphError(reason, cure=f"Give more than {k} graphs, or a smaller n_neighbors")
-    n_unusable += len(samples[0].errors)
+    n_unusable += len(made.errors)
     test = compare_samples(samples, pooled, descriptor, n_resamples=n_resamples, seed=seed)
-    m = len(samples[0])
     sides = [{name: Z[rows] for name, Z in pooled.items()} for rows in (slice(m), slice(m, None))]
     X, Y = in_space(sides[0], sides[1], space)
     scores = _vector_scores(X, Y, k, n_bootstraps, seed)
-    sizes = len(samples[0]), len(samples[1])
-    if samples[0].has_vectors or samples[0].batch is None:
-        separation = separate(sizes, lambda _: pooled, seed)
+    if made.has_vectors:
+        separation = separate((m, n), lambda _: pooled, seed)
     else:
-        separation = separate_graphs(sizes, joined([s.batch for s in samples]), clone(descriptor), seed)
-    order = np.random.default_rng([seed, 5]).permutation(len(Y))
-    half = len(Y) // 2
+        separation = separate_graphs((m, n), joined([made.batch, known.batch]), clone(descriptor), seed)
+    order, half = np.random.default_rng([seed, 5]).permutation(n), n // 2
     if half > k:  # the scores of a perfect generator
         base = _vector_scores(Y[order[:half]], Y[order[half:]], k, 10, seed)
         scores = {name: replace(score, baseline=base[name].value) for name, score in scores.items()}
@@ -262,16 +278,14 @@ def evaluate(
     }
     scores = bounds | scores
     undecided = 0
-    graphs = samples[0].graphs
-    if graphs is not None:
-        distinct, novel, undecided = count_duplicates(samples[0].batch, samples[1].batch)
-        scores["uniqueness"] = wilson_score(distinct, m)
-        scores["novelty"] = wilson_score(novel, m)
+    if made.has_vectors and (valid is not None or n_unusable):
+        raise GraphError("valid is a function of graphs, got vectors")
+    if not made.has_vectors:
+        distinct, novel, undecided = count_duplicates(made.batch, known.batch)
+        scores |= {"uniqueness": wilson_score(distinct, m), "novelty": wilson_score(novel, m)}
     if valid is not None or n_unusable:
-        if graphs is None:
-            raise GraphError("valid is a function of graphs, got vectors")
-        good = len(graphs) if valid is None else sum(bool(valid(graph)) for graph in graphs)
-        scores["validity"] = wilson_score(good, len(graphs) + n_unusable)
+        good = m if valid is None else sum(bool(valid(graph)) for graph in made.graphs)
+        scores["validity"] = wilson_score(good, m + n_unusable)
     settings = {"space": space, "axes": int(X.shape[1]), "n_neighbors": k, "n_bootstraps": n_bootstraps}
     settings |= {"n_unusable": n_unusable, "classifier": SETTINGS}
     return Evaluation(scores, test, separation, undecided, {**test.protocol, **settings})
@@ -438,35 +452,6 @@ def _certificates(*batches: GraphBatch) -> list[list[Certificate]]:
         for i, certificate in zip(again, certificates(batch.take(again)), strict=True):
             firsts[i] = certificate
     return shallow
-
-
-def table(scores: Mapping[str, Score], notes: Sequence[str], format: str = "text") -> str:
-    """Return scores as a table, with notes below it."""
-    checked(format, "format", OneOf(*FORMATS))
-    rows = [(TITLES.get(name, name), BETTER[name], score) for name, score in scores.items()]
-    if format == "csv":
-        lines = ["score,better,value,low,high,reference_halves"]
-        for title, better, score in rows:
-            numbers = ["" if value is None else f"{value:.9g}" for value in vars(score).values()]
-            lines.append(",".join([title, better, *numbers]))
-        return "\n".join(lines) + "\n"
-    cells = [list(HEADER)]
-    for title, better, score in rows:
-        interval = f"{_text(score.low)} to {_text(score.high)}"
-        cells.append([title, better, _text(score.value), interval, _text(score.baseline)])
-    if format == "latex":
-        marks = {"MMD^2": "MMD$^2$", "Frechet distance": r"Fr\'echet distance", HEADER[3]: r"95 \% interval"}
-        head, *lines = [" & ".join(marks.get(text, text) for text in row) + r" \\" for row in cells]
-        opening = r"\begin{tabular}{llrrr}", r"\hline", head, r"\hline"
-        return "\n".join([*opening, *lines, r"\hline", r"\end{tabular}", *(f"% {note}" for note in notes)])
-    if format == "markdown":
-        lines = [f"| {' | '.join(row)} |" for row in cells]
-        lines.insert(1, "|---" * len(HEADER) + "|")
-    else:
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        form = "{:<%d}  {:<%d}  {:>%d}  {:>%d}  {:>%d}" % tuple(widths)  # noqa: UP031
-        lines = [form.format(*row).rstrip() for row in cells]
-    return "\n".join([*lines, "", *notes])
 
 
 def _text(value: float | None) -> str:

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import false_discovery_control
-from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.base import OutlierMixin, clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.arrays import conformal_pvalues
+from grnf._utils.estimator import GraphInput
 from grnf._utils.random import SEED_RULES, draw_seed, page_generator
 from grnf._utils.result_tables import html_table
-from grnf._utils.rules import Int, OneOf, Real, Table, checked, checked_parameters
-from grnf.collection import Collection, vectors_of
+from grnf._utils.rules import Int, OneOf, Real, checked, checked_parameters, param
+from grnf.collection import NAN_ON_ERROR, Collection, vectors_of
 from grnf.errors import GraphError, invalid
 from grnf.estimators import JointFeatures
-from grnf.search.whitening import SPACES, space_map
+from grnf.search.whitening import SHRINKAGE, SPACES, space_map
 from grnf.stats.conformal import rounded_scores
 from grnf.typing import BoolArray, FloatArray
-
-__all__ = ["GRNFOutlierDetector", "OutlierReport"]
 
 EQUAL = 1e-6
 """Rows are equal if their distance is below this share of their lengths."""
@@ -98,7 +97,8 @@ class OutlierReport:
             yield dict(zip(self.columns, values, strict=True))
 
 
-class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class GRNFOutlierDetector(OutlierMixin, GraphInput):  # type: ignore[misc]
     """Find anomalous graphs.
 
     The rank of a graph's score among scores of reference graphs is its p-value. By default, each reference
@@ -161,38 +161,16 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     '0'
     """
 
-    _rules: ClassVar[Table] = {
-        "n_neighbors": [Int(1)],
-        "contamination": [Real(math.nextafter(0.5, 1)), OneOf("auto")],
-        "space": [OneOf(*SPACES)],
-        "shrinkage": [Real()],
-        "held_out": [Real(1)],
-        "on_error": [OneOf("raise", "nan")],
-        "random_state": SEED_RULES,
-    }
-
-    def __init__(
-        self,
-        transformer: Any = None,
-        *,
-        detector: Any = "neighbors",
-        n_neighbors: int = 1,
-        contamination: float | str = "auto",
-        space: str = "plain",
-        shrinkage: float = 1e-2,
-        held_out: float = 0.5,
-        on_error: str = "raise",
-        random_state: Any = None,
-    ) -> None:
-        self.transformer = transformer
-        self.detector = detector
-        self.n_neighbors = n_neighbors
-        self.contamination = contamination
-        self.space = space
-        self.shrinkage = shrinkage
-        self.held_out = held_out
-        self.on_error = on_error
-        self.random_state = random_state
+    transformer: Any = None
+    _: KW_ONLY
+    detector: Any = "neighbors"
+    n_neighbors: int = param(1, Int(1))
+    contamination: float | str = param("auto", Real(math.nextafter(0.5, 1)), OneOf("auto"))
+    space: str = param("plain", OneOf(*SPACES))
+    shrinkage: float = param(SHRINKAGE, Real())
+    held_out: float = param(0.5, Real(1))
+    on_error: str = param("raise", NAN_ON_ERROR)
+    random_state: Any = param(None, *SEED_RULES)
 
     def fit(self, X: Any, y: Any = None, *, ids: Sequence[str] | None = None) -> Self:  # noqa: ARG002
         """Fit the detector to a collection.
@@ -368,7 +346,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.detector, str) and self.detector != "neighbors":
             requirement = "be 'neighbors' or a scikit-learn detector"
             raise invalid(f"{type(self).__name__}: detector", requirement, repr(self.detector))
-        return checked_parameters(self, self._rules)
+        return checked_parameters(self)
 
     def _transformer(self, seed: int) -> Any:
         return JointFeatures(None, random_state=seed) if self.transformer is None else self.transformer
@@ -399,21 +377,14 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, Z: FloatArray) -> FloatArray:
         return rounded_scores(self._raw_scores(Z), self._unit) * self._unit
 
-    def _vectors(self, X: Any, transformer: Any, ids: Sequence[str] | None) -> Collection:
+    def _vectors(self, X: Any, transformer: Any, ids: Sequence[str] | None, width: int = 0) -> Collection:
         """Return vectors in double precision."""
-        collection = vectors_of(X, transformer, on_error=self.on_error, ids=ids)
+        collection = vectors_of(X, transformer, on_error=self.on_error, ids=ids, width=width)
         return replace(collection, vectors=np.asarray(collection.vectors, dtype=np.float64))
 
     def _new_vectors(self, X: Any, ids: Sequence[str] | None = None) -> Collection:
         check_is_fitted(self, "offset_")
-        collection = self._vectors(X, self.transformer_, ids)
-        if len(collection) and collection.vectors.shape[1] != self.n_features_in_:
-            raise GraphError(
-                f"X has vectors of length {collection.vectors.shape[1]}, and the detector was fitted on "
-                f"length {self.n_features_in_}",
-                cure="Make all vectors with the same transformer",
-            )
-        return collection
+        return self._vectors(X, self.transformer_, ids, self.n_features_in_)
 
     def _for_each(self, X: Any, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return a value for each graph, NaN for bad ones."""
@@ -431,11 +402,6 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         far, near = self._inliers.kneighbors(np.asarray(self._map(Z), dtype=np.float64), 1)
         numbers = np.column_stack([scores, conformal_pvalues(self.held_out_scores_, scores), far[:, 0]])
         return numbers, [self._inlier_ids[row] for row in near[:, 0]]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
 
 
 def _report(

@@ -37,24 +37,8 @@ from grnf._version import __version__
 from grnf.collection import Collection
 from grnf.errors import GraphError, GrnfWarning
 from grnf.stats.descriptor import GraphDescriptor
-from grnf.stats.pooling import AXES, PooledRows, SquaredDistances, distances, pooled_rows, pooled_views
+from grnf.stats.pooling import AXES, PooledRows, distances, pooled_rows, pooled_views
 from grnf.typing import BoolArray, FloatArray, IntArray
-
-__all__ = [
-    "Effect",
-    "PermutationTestResult",
-    "Score",
-    "ViewStatistic",
-    "bootstrap_counts",
-    "compare_samples",
-    "energy_distance",
-    "energy_score",
-    "k_sample_test",
-    "percentile_score",
-    "permutation_test",
-    "two_sample_test",
-    "wilson_score",
-]
 
 STATISTICS = ("energy", "mmd", "linear")
 WIDTHS = (0.5, 1.0, 2.0)
@@ -393,12 +377,11 @@ def pooled_statistics(rows: PooledRows, statistic: str, weights: FloatArray) -> 
     dtype: Any = np.float64 if N <= SINGLE_PRECISION else np.float32
     T = np.zeros((len(kernels), weights.shape[2]))
     contrasts = [np.ascontiguousarray(weight, dtype) for weight in weights]
-    tiles = SquaredDistances(rows)
     for i in range(0, N, TILE):
         for j in range(i, N, TILE):
             some, others = slice(i, i + TILE), slice(j, j + TILE)
             both = 1 if i == j else 2  # the pairs (j, i) in addition to (i, j)
-            blocks = [squares.astype(dtype) for squares in tiles.tile(some, others)]
+            blocks = [squares.astype(dtype) for squares in rows.squares(some, others)]
             for number, (space, function, level, _) in enumerate(kernels):
                 block = function(blocks[space])
                 block -= dtype(level)
@@ -425,7 +408,7 @@ def _kernels(rows: PooledRows, statistic: str) -> list[tuple[int, Kernel, float,
     some = np.unique(np.linspace(0, len(rows.coordinates) - 1, SAMPLE).astype(np.int64))
     shown = replace(rows, coordinates=rows.coordinates[some], whitened=rows.whitened[some])
     kernels = []
-    for space, squares in enumerate(SquaredDistances(shown).tile(slice(None), slice(None))):
+    for space, squares in enumerate(shown.squares(slice(None), slice(None))):
         apart = squares[np.triu_indices(len(squares), 1)]
         apart = apart if len(apart) else np.zeros(1)
         functions: list[Kernel] = [lambda squares: np.asarray(-np.sqrt(squares))]

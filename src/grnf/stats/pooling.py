@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -21,18 +22,6 @@ from grnf.graphs import Codes, GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.typing import FloatArray
-
-__all__ = [
-    "AXES",
-    "PooledRows",
-    "SquaredDistances",
-    "distances",
-    "joined",
-    "pooled_rows",
-    "pooled_views",
-    "rounding_variance",
-    "sample_axes",
-]
 
 AXES = (8, 16, 32, 64)
 """Default numbers of whitened axes."""
@@ -164,6 +153,18 @@ class PooledRows:
     numbers: tuple[int, ...]
     plain: bool = True
 
+    @cached_property
+    def _factors(self) -> tuple[list[_Factors], list[_Factors]]:
+        cuts = zip((0, *self.numbers), self.numbers, strict=False)
+        axes = [self.whitened[:, before:number] for before, number in cuts]
+        plain = [_Factors.of(self.coordinates, self.coordinates)] if self.plain else []
+        return plain, [_Factors.of(some, some) for some in axes]
+
+    def squares(self, some: slice, others: slice) -> list[FloatArray]:
+        """Return squared distances of some rows to others: plain, and along the first whitened axes."""
+        plain, added = ([factors.tile(some, others) for factors in each] for each in self._factors)
+        return plain + list(accumulate(added, np.add))
+
 
 def pooled_rows(Z: FloatArray, numbers: Sequence[int] = AXES, axes_only: bool = False) -> PooledRows:
     """Return the rows of a pooled sample Z.
@@ -233,21 +234,6 @@ class _Factors(NamedTuple):
         squares = self.left[some] @ self.right[:, others]
         squares *= squares >= self.least
         return squares
-
-
-class SquaredDistances:
-    """Squared distances of a pooled sample: of the plain vectors, and along the first whitened axes."""
-
-    def __init__(self, rows: PooledRows) -> None:
-        self.plain = [_Factors.of(rows.coordinates, rows.coordinates)] if rows.plain else []
-        cuts = zip((0, *rows.numbers), rows.numbers, strict=False)
-        axes = [rows.whitened[:, before:number] for before, number in cuts]
-        self.added = [_Factors.of(some, some) for some in axes]
-
-    def tile(self, some: slice, others: slice) -> list[FloatArray]:
-        """Return those of some rows to others, one matrix for each space."""
-        added = (factors.tile(some, others) for factors in self.added)
-        return [factors.tile(some, others) for factors in self.plain] + list(accumulate(added, np.add))
 
 
 def distances(X: FloatArray, Y: FloatArray) -> FloatArray:

@@ -34,8 +34,6 @@ from grnf.metric.betting import betting_interval
 from grnf.stats.pooling import sample_axes
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["SETTINGS", "Separation", "separate"]
-
 DELTA = 0.05
 CLIP = 0.02
 """Probabilities are at least this, so that logarithms are bounded."""

@@ -43,8 +43,6 @@ from grnf._utils.random import page_generator
 from grnf.stats.conformal import ANOMALY_SCORES, online_pvalues, rounded_scores
 from grnf.typing import FloatArray
 
-__all__ = ["EPOCH", "TEMPER", "Strategies", "Strategy", "likely_interval"]
-
 SHIFTS = np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
 """d: sizes of the change that are bet on, in standard deviations of the score."""
 
@@ -83,14 +81,12 @@ or the interval would be too short (`python -m experiments streams` measures tha
 
 def log_payoffs(p: FloatArray, both_sides: bool) -> FloatArray:
     """Return log f_k(p) with one more axis for k. `both_sides` adds bets on scores that became small."""
-    return np.concatenate([_one_side(q) for q in ((p, 1 - p) if both_sides else (p,))], axis=-1)
-
-
-def _one_side(p: FloatArray) -> FloatArray:
-    p = np.clip(np.asarray(p, dtype=np.float64), 1e-300, 1 - 2.0**-53)[..., None]
-    shifted = -ndtri(p) * SHIFTS - SHIFTS**2 / 2
-    steps = np.log(KEPT + (1 - KEPT) * PAYOFFS * (p <= 1 / PAYOFFS))
-    return np.concatenate([shifted, steps], axis=-1)
+    logs: list[FloatArray] = []
+    for side in (p, 1 - p)[: 1 + both_sides]:
+        q = np.clip(np.asarray(side, dtype=np.float64), 1e-300, 1 - 2.0**-53)[..., None]
+        steps = KEPT + (1 - KEPT) * PAYOFFS * (q <= 1 / PAYOFFS)
+        logs += [-ndtri(q) * SHIFTS - SHIFTS**2 / 2, np.log(steps)]
+    return np.concatenate(logs, axis=-1)
 
 
 def entering_share(start: int, stop: int) -> float:

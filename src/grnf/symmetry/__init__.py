@@ -2,9 +2,4 @@
 
 from grnf.symmetry.certificate import Certificate, certificates, compare_graphs, node_codes
 
-__all__ = [
-    "Certificate",
-    "certificates",
-    "compare_graphs",
-    "node_codes",
-]
+__all__ = ["Certificate", "certificates", "compare_graphs", "node_codes"]

@@ -15,16 +15,6 @@ from grnf.symmetry.pendant_trees import without_pendant_trees
 from grnf.symmetry.trees import MOST_DEPTH, SearchResult, search_parts
 from grnf.typing import BoolArray, IntArray, Keys
 
-__all__ = [
-    "NODES_PER_LEVEL",
-    "Certificate",
-    "NodeCodes",
-    "Verdict",
-    "certificates",
-    "compare_graphs",
-    "node_codes",
-]
-
 Verdict: TypeAlias = Literal["isomorphic", "different", "undecided"]
 
 NODES_PER_LEVEL = 20_000
@@ -123,15 +113,11 @@ def certificates(
     ('isomorphic', 'different')
     """
     batch = graphs if isinstance(graphs, GraphBatch) else GraphBatch.from_graphs(list(graphs))
-    arrays = encoded(batch)
-    return [
-        Certificate(
-            result.value, result.finished and clear, arrays.form(index, result.order), result.order, clear
-        )
-        for index, (result, clear) in enumerate(
-            zip(_search(arrays, depth, limit, every=False), arrays.clear.tolist(), strict=True)
-        )
-    ]
+    arrays, found = encoded(batch), []
+    for index, result in enumerate(_search(arrays, depth, limit, every=False)):
+        clear, form = bool(arrays.clear[index]), arrays.form(index, result.order)
+        found.append(Certificate(result.value, result.finished and clear, form, result.order, clear))
+    return found
 
 
 def compare_graphs(

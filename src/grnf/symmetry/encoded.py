@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from grnf._utils.arrays import offsets
+from grnf._utils.arrays import offsets, ragged_indices
 from grnf._utils.hashing import hash_pairs, mix
 from grnf.graphs import ADJACENCY, Codes, GraphBatch
 from grnf.typing import BoolArray, FloatArray, IntArray, Keys
-
-__all__ = ["EncodedGraphs", "Stacked", "encoded", "told_apart"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +194,6 @@ def told_apart(
 def _in_order(entries: Entries, start: int, order: IntArray) -> list[bytes]:
     """Return the entries of the rows start + order as bytes: counts, keys, values."""
     rows = start + order
+    index = ragged_indices(entries.ptr, rows)
     counts = np.diff(entries.ptr)[rows]
-    index = np.repeat(entries.ptr[rows] - offsets(counts)[:-1], counts) + np.arange(counts.sum())
     return [counts.tobytes(), entries.keys[index].tobytes(), entries.values[index].tobytes()]

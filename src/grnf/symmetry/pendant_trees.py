@@ -19,8 +19,6 @@ from grnf.symmetry.encoded import Stacked, told_apart
 from grnf.symmetry.trees import SearchResult
 from grnf.typing import BoolArray, IntArray, Keys
 
-__all__ = ["Cores", "without_pendant_trees"]
-
 ROUNDS = 256
 """Most levels of a tree that are folded. A bound on the time for one long path."""
 

@@ -19,8 +19,6 @@ import numpy.typing as npt
 from grnf._utils.jit import inlined, inner
 from grnf.typing import Keys
 
-__all__ = ["first_partition", "individualize", "joined", "mixed", "target"]
-
 Places: TypeAlias = npt.NDArray[np.int32]
 GraphArrays: TypeAlias = tuple[Any, Places, Keys, Keys]
 Partition: TypeAlias = tuple[Places, Places, Places]

@@ -29,8 +29,6 @@ from grnf.symmetry.refinement import (
 )
 from grnf.typing import IntArray, Keys
 
-__all__ = ["MOST_DEPTH", "SearchResult", "search_parts"]
-
 MOST_DEPTH = 32
 """Levels that are ever looked at in full: with two nodes in each cell they would have 2^32 nodes."""
 

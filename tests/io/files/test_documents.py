@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grnf import GraphError
-from grnf.io import BadGraph, read_graphs
+from grnf.io import RawGraph, read_graphs, write_graphs
 from optional import require
 
 nx = require("networkx")
@@ -43,8 +43,6 @@ def test_what_networkx_writes(tmp_path, kind, suffix):
 
 @pytest.mark.parametrize("suffix", ["graphml", "gml", "gexf"])
 def test_networkx_reads_what_is_written(tmp_path, suffix):
-    from grnf.io import RawGraph, write_graphs
-
     names = np.array(["C", 'a"<&>ü'], dtype=object)
     graph = RawGraph(2, np.array([[0, 1]]), {"element": names}, {"weight": np.array([1.5])}, directed=True)
     write_graphs(tmp_path / f"g.{suffix}", [graph])
@@ -221,15 +219,11 @@ def test_json_lines_go_on_after_a_bad_line(tmp_path):
     good = '{"graph": {"id": "x", "y": 1}, "nodes": [{"id": 0}], "edges": []}'
     row = '{"edge_index": [[0, 1], [1, 0]], "num_nodes": 3, "y": [0.5]}'
     text = f"{good}\nnonsense\n\n{row}\n".encode() + b"\xff\n"
-    found = read_text(tmp_path, "g.jsonl", text, on_error="yield")
-    assert [isinstance(graph, BadGraph) for graph in found] == [False, True, False, True]
-    assert found[0].graph_id == "x"
-    assert found[0].y == 1
-    assert found[1].index == 1
-    assert "g.jsonl, line 2: invalid JSON" in found[1].reason
-    assert found[2].edges.tolist() == [[0, 1]]
-    assert found[2].n_nodes == 3
-    assert found[2].y == 0.5
-    assert "line 5" in found[3].reason
+    one, bad, two, last = read_text(tmp_path, "g.jsonl", text, on_error="yield")
+    assert (one.graph_id, one.y) == ("x", 1)
+    assert (two.n_nodes, two.edges.tolist(), two.y) == (3, [[0, 1]], 0.5)
+    assert bad.index == 1
+    assert "g.jsonl, line 2: invalid JSON" in bad.reason
+    assert "line 5" in last.reason
     with pytest.raises(GraphError, match="line 2"):
         read_text(tmp_path, "g.jsonl", text)

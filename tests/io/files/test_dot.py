@@ -111,6 +111,7 @@ def test_several_graphs(tmp_path):
     assert [graph.graph_id for graph in found] == [whole.graph_id] * 2 + ["second", None]
     assert all(columns(graph) == columns(whole) for graph in found[:2])
     assert [graph.n_nodes for graph in found] == [3, 3, 3, 2]
+    assert read(tmp_path, "// nothing\n") == []
 
 
 FAULTS = {
@@ -151,13 +152,3 @@ def test_files_that_end_too_early(tmp_path, text):
         read(tmp_path, text)
     found = read(tmp_path, "graph { a }" + text, on_error="yield")
     assert [isinstance(graph, BadGraph) for graph in found] == [False, True]
-
-
-def test_an_empty_file_has_no_graphs(tmp_path):
-    assert read(tmp_path, "// nothing\n") == []
-
-
-def test_documents_that_unpack_to_too_much(tmp_path, monkeypatch):
-    monkeypatch.setattr("grnf.io.files.file.LARGEST_DOCUMENT", 1000)
-    with pytest.raises(GraphError, match="more than 1000 bytes"):
-        read(tmp_path, 'graph { "' + "a" * 5000)

@@ -5,7 +5,9 @@ import gzip
 import io
 import os
 import stat
+import tracemalloc
 import zipfile
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -120,7 +122,9 @@ def test_npz_whose_numbers_do_not_fit(tmp_path, change):
     for name, value in change.items():
         arrays[name] = np.full(1, value)
     np.savez(tmp_path / "a.npz", **arrays)
-    with pytest.raises(GraphError, match=r"a.npz(:|, graph 0:) .*(beyond|negative|as the graphs claim)"):
+    with pytest.raises(
+        GraphError, match=r"a.npz(:|, graph 0:) .*(beyond|negative|fewer entries than the graphs claim)"
+    ):
         list(read_graphs(tmp_path / "a.npz"))
 
 
@@ -172,13 +176,10 @@ def test_one_graph_without_end(tmp_path, monkeypatch):
         (tmp_path / name).write_bytes(gzip.compress(start + b"0," * 10**7))
         with pytest.raises(GraphError, match="the document has more than 1000000 bytes"):
             list(read_graphs(tmp_path / name))
-
-
-def test_documents_that_are_bombs(tmp_path):
-    require_format("graphml")
-    (tmp_path / "a.graphml.gz").write_bytes(gzip.compress(b"<graphml>" + b" " * 10**7))
+    (tmp_path / "b.graphml.gz").write_bytes(gzip.compress(b"<graphml>" + b" " * 10**7))
+    monkeypatch.undo()
     with pytest.raises(GraphError, match="looks like a bomb"):
-        list(read_graphs(tmp_path / "a.graphml.gz"))
+        list(read_graphs(tmp_path / "b.graphml.gz"))
 
 
 def test_entries_of_no_bytes(tmp_path):
@@ -189,43 +190,23 @@ def test_entries_of_no_bytes(tmp_path):
         list(read_graphs(tmp_path / "a.npy"))
 
 
-def test_a_large_edge_list_with_one_bad_line_near_its_end(tmp_path):
-    """The error names the line, and only edges are held, not 100 MB of text."""
-    import tracemalloc
-
-    path = tmp_path / "large.edgelist"
-    block = b"".join(b"%04999d %04999d\n" % (i, i + 1) for i in range(100))
-    with path.open("wb") as file:
-        for _ in range(100):
+def test_a_large_packed_edge_list_with_one_bad_line_near_its_end(tmp_path):
+    """The error names the line, and only edges are held, not 20 MB of text."""
+    path = tmp_path / "large.edgelist.gz"
+    noise = np.random.default_rng(0).bytes(900).hex()  # as a name that does not pack too well
+    block = "".join(f"{noise}{i} {noise}{i + 1}\n" for i in range(100)).encode()
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(60):
             file.write(block)
         file.write(b"1 2 3 4\n" + block)
-    assert path.stat().st_size > 10**8
     tracemalloc.start()
     try:
-        with pytest.raises(GraphError, match=r"large.edgelist, line 10001: .*got 4 fields"):
+        with pytest.raises(GraphError, match=r"large.edgelist.gz, line 6001: .*got 4 fields"):
             list(read_graphs(path))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-        path.unlink()  # pytest keeps what tests leave behind
     assert peak < 5_000_000
-
-
-def test_a_long_file_is_read_in_little_memory(tmp_path):
-    import tracemalloc
-
-    path = tmp_path / "a.g6.gz"
-    with gzip.open(path, "wb", compresslevel=1) as file:
-        for _ in range(100):
-            file.write((b"I~o__[M@w" + b"\n") * 100_000)  # 100 MB
-    graphs = read_graphs(path)
-    tracemalloc.start()
-    for _ in range(2000):
-        next(graphs)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    graphs.close()
-    assert peak < 2_000_000
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
@@ -259,44 +240,22 @@ def test_places_that_are_not_there(tmp_path):
 WRITABLE = [name for name, entry in FORMATS.items() if entry.can_write and name not in ("smi", "smiles")]
 
 
-class FullDisk(io.RawIOBase):
+class FullDisk(io.FileIO):
     """A file on a disk with room for a few bytes."""
 
-    def __init__(self, file, room):
-        self.file, self.room = file, room
-
-    def writable(self):
-        return True
-
-    def seekable(self):
-        return True
-
-    def tell(self):
-        return self.file.tell()
-
-    def seek(self, *place):
-        return self.file.seek(*place)
-
-    def flush(self):
-        if not self.file.closed:  # it is called once more when it is collected
-            self.file.flush()
-
-    def fileno(self):
-        return self.file.fileno()
+    room = 0
 
     def write(self, data):
         self.room -= len(data)
         if self.room < 0:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return self.file.write(data)
+        return super().write(data)
 
 
 @pytest.mark.parametrize("room", [0, 5, 100])
 @pytest.mark.parametrize("name", WRITABLE)
 def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch, name, room):
     require_format(name)
-    from contextlib import contextmanager
-
     path = tmp_path / f"a{FORMATS[name].suffixes[0]}"
     path.write_bytes(b"the old file")
     genuine = files.atomic_write
@@ -304,7 +263,9 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch, name, room):
     @contextmanager
     def full(path, mode):
         with genuine(path, mode) as file:
-            yield FullDisk(file, room)
+            disk = FullDisk(file.fileno(), "wb", closefd=False)
+            disk.room = room
+            yield disk
 
     monkeypatch.setattr(files, "atomic_write", full)
     graph = Graph(100, [(i, j) for i in range(60) for j in range(i)], directed=name == "digraph6")

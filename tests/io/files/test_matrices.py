@@ -249,7 +249,7 @@ BAD = {
     "no market": (
         "a.mtx",
         lambda p: p.write_bytes(b"%%MatrixMarket nonsense\n1\n"),
-        "expected the header of a matrix",
+        "Invalid MatrixMarket header",
     ),
 }
 

@@ -52,10 +52,14 @@ WORKS = {  # name: content, options, nodes and edges of each graph
     "only.txt": ("CCO\nCC(=O)O\nc1ccccc1\n", {}, [(3, 2), (4, 3), (6, 6)]),
     "reactions.txt": ("CCO CC=O\nCC=O CC(=O)O\n", {}, [(3, 2)]),
     "comment.smi": ("# mine\nsmiles name\nCCO m1\nCC m2\n", {}, [(3, 2), (2, 1)]),
+    "tabs.smi": ("smiles\tid\nCCO\tm1\nCC\tm2\n", {}, [(3, 2), (2, 1)]),
     "table.smi": ("smiles,name\nCCO,m1\nCC,m2\n", {}, [(3, 2), (2, 1)]),
     "old.sdf": ((BLOCK * 2).format("m1", "m2").replace("\n", "\r\n"), {}, [(2, 1), (2, 1)]),
     "last.sdf": ((BLOCK * 2).format("m1", "m2")[:-5], {}, [(2, 1), (2, 1)]),
     "snap.txt": ("# Directed graph\n# FromNodeId\tToNodeId\n0\t1\n0\t2\n2\t1\n", {}, [(3, 3)]),
+    "table.txt": ("source\ttarget\n1\t2\n", {}, [(2, 1)]),
+    "numbers.txt": ("1\t2\n2\t3\n", {}, [(3, 2)]),
+    "letters.txt": ("C\tO\nO\tC\n", {}, [(2, 2)]),
     "slashes.edges": ("// comment\n1 2\r\n2 3 \r\n", {}, [(3, 2)]),
     "inline.edges": ("1 2 # first\n2 3\n", {}, [(3, 2)]),
     "semicolons.edges": ("1;2;0,5\n2;3;0,7\n", {"decimal": ","}, [(3, 2)]),
@@ -175,7 +179,8 @@ def test_values_of_messy_files(tmp_path):
     def read(name):
         return list(read_graphs(placed(tmp_path, name, WORKS[name][0]), **WORKS[name][1]))
 
-    assert [graph.graph_id for graph in read("comment.smi")] == ["m1", "m2"]
+    for name in ("comment.smi", "tabs.smi"):
+        assert [graph.graph_id for graph in read(name)] == ["m1", "m2"]
     assert [graph.y for graph in read("bom.csv")] == [5.3, 6]
     assert [graph.graph_columns["note"] for graph in read("quoted.csv")] == ["one\ntwo", 'x "y"']
     assert read("index.csv")[0].edge_columns == {}

@@ -43,22 +43,6 @@ def test_a_header_stays_one(tmp_path):
     assert [graph.n_nodes for graph in read_graphs(path)] == [4, 6]
 
 
-@pytest.mark.parametrize(
-    ("text", "format"),
-    [
-        ("smiles\ty\nCCO\t1\nC\t2\n", "smiles"),
-        ("name\tSMILES\nethanol\tCCO\n", "smiles"),
-        ("source\ttarget\n1\t2\n", "edge-table"),
-        ("1\t2\n2\t3\n", "edge-list"),
-        ("C\tO\nO\tC\n", "edge-list"),
-    ],
-)
-def test_tables_in_txt_files(tmp_path, text, format):
-    path = written(tmp_path, "a.txt", text)
-    assert guess_format(path) == format
-    assert list(read_graphs(path))
-
-
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-8-sig", "latin-1"])
 @pytest.mark.parametrize("name", ["a.csv", "a.smi"])
 def test_encodings(tmp_path, name, encoding):
@@ -85,15 +69,6 @@ def test_the_encoding_to_pass_is_named(tmp_path):
     assert good.graph_id == "tea"
     with pytest.raises(GraphError, match="unknown encoding 'klingon'"):
         list(read_graphs(path, encoding="klingon"))
-
-
-@pytest.mark.parametrize("text", ["SMILES Name\nCCO a\nC b\n", "smiles\tid\nCCO\ta\nC\tb\n"])
-def test_the_header_of_a_smi_file_is_not_a_molecule(tmp_path, text):
-    path = written(tmp_path, "a.smi", text)
-    assert [graph.graph_id for graph in read_graphs(path)] == ["a", "b"]
-    ranges = ranges_of(path, 1)
-    assert [each.count for each in ranges] == [1, 1]
-    assert [graph.graph_id for each in ranges for block in read_range(each) for graph in block] == ["a", "b"]
 
 
 def test_extensions_of_cxsmiles_are_not_names(tmp_path):

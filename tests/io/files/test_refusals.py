@@ -46,6 +46,10 @@ def with_edges(**columns):
         ("a.npz", with_nodes(x=np.array([1, np.inf])), "is infinite at node 1"),
         ("a.npz", RawGraph(2, np.array([[0, 2]])), "names a node outside"),
         ("a.npz", RawGraph(-1, EDGE), "n_nodes must lie between"),
+        ("a.g6", RawGraph(2, np.array([[1, 1]])), "self-loop"),
+        ("a.g6", RawGraph(2, EDGE[[0, 0]]), "repeated edges"),
+        ("a.g6", RawGraph(10**6, np.empty((0, 2), np.int64)), "too large"),
+        ("a.d6", RawGraph(2, EDGE), "must be directed"),
         ("a.zip", [with_nodes(element=column("C", "O"))], "cannot be written as tu"),
         ("a.zip", [RawGraph(2, EDGE), RawGraph(2, EDGE, directed=True)], "direction must be the same"),
         ("a.zip", [RawGraph(2, EDGE, y=1), RawGraph(2, EDGE)], "y must be the same for all"),
@@ -104,7 +108,7 @@ def test_values_of_json(tmp_path):
         {"id": None, "v": [3, 4], "gap": [None, None], "whole": False, "odd": [1, "x"], "big": 1},
     ]
     links = [{"source": [1, 2], "target": None}]
-    document = {"graph": [["name", "old"], ["y", 2]], "nodes": nodes, "links": links}
+    document = {"graph": {"name": "old", "y": 2}, "nodes": nodes, "links": links}
     (tmp_path / "a.json").write_text(json.dumps(document))
     (graph,) = read_graphs(tmp_path / "a.json")
     assert (graph.graph_id, graph.y) == ("old", 2)

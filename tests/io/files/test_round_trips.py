@@ -14,7 +14,6 @@ from grnf import Graph, GraphError
 from grnf.io import FORMATS, RawGraph, read_graphs, write_graphs
 from optional import require, require_format
 from raw_graphs import assert_same, canonical_edges, raw_graphs
-from tu_sets import SHAPES, write_set
 
 EVERY_KIND = ("float", "int", "bool", "text", "vector", "mixed")
 PLAIN_KINDS = ("float", "int", "bool", "text")
@@ -218,14 +217,6 @@ def test_widths_that_nothing_stands_behind_are_not_believed(tmp_path):
     (tmp_path / "a.gml").write_text(text)
     (found,) = read_graphs(tmp_path / "a.gml")
     assert list(found.node_columns) == ["x_0", "y_0", "y_1"]
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_tu_sets_are_written_without_loss(tmp_path, name):
-    graphs = list(read_graphs(write_set(tmp_path, name)))
-    assert write_graphs(tmp_path / "a.zip", graphs) == len(graphs)
-    for found, wanted in zip(read_graphs(tmp_path / "a.zip"), graphs, strict=True):
-        assert_same(found, wanted)
 
 
 @st.composite

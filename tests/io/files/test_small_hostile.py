@@ -7,7 +7,6 @@ import signal
 import struct
 import subprocess
 import sys
-import zipfile
 import zlib
 from pathlib import Path
 
@@ -15,41 +14,6 @@ import numpy as np
 import pytest
 
 MEMORY, SECONDS = 2**30, 20
-MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-DOCUMENT = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-SHEET = f'<worksheet xmlns="{MAIN}"><sheetData>{{}}</sheetData></worksheet>'
-BOOK = f"""<workbook xmlns="{MAIN}" xmlns:r="{DOCUMENT}"><sheets>
-<sheet name="a" sheetId="1" r:id="r1"/></sheets></workbook>"""
-PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
-
-
-def related(**targets):
-    entries = (
-        f'<Relationship Id="r{n}" Type="{DOCUMENT}/{kind}" Target="{target}"/>'
-        for n, (kind, target) in enumerate(targets.items(), start=1)
-    )
-    return f'<Relationships xmlns="{PACKAGE}">{"".join(entries)}</Relationships>'
-
-
-def packed(members):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return file.getvalue()
-
-
-def workbook(cells, strings=""):
-    parts = {"worksheet": "worksheets/sheet1.xml", "sharedStrings": "sharedStrings.xml"}
-    return packed(
-        {
-            "_rels/.rels": related(officeDocument="xl/workbook.xml"),
-            "xl/workbook.xml": BOOK,
-            "xl/_rels/workbook.xml.rels": related(**parts),
-            "xl/worksheets/sheet1.xml": SHEET.format(cells),
-            "xl/sharedStrings.xml": f'<sst xmlns="{MAIN}">{strings}</sst>',
-        }
-    )
 
 
 def column(cell, count):
@@ -107,6 +71,8 @@ RINGS = "C%10" + "C" * 50 + "%10"
 
 def hostile():
     """Return small files that claim, unpack to, or multiply to much more."""
+    from workbooks import packed, workbook
+
     sizes = b"~~" + bytes([63 + (10**8 >> 6 * place & 63) for place in reversed(range(6))])
     million = '<c r="A{row}" t="inlineStr"><is><t></t></is></c>'
     return {

@@ -57,17 +57,17 @@ def edge_table(count, shuffled=False):
     return frame.sample(frac=1, random_state=0) if shuffled else frame
 
 
-def write(name, path, count):
+def write(name, path, count, shuffled):
     """Write a file of many graphs; return its size, unpacked."""
     if name == "tu":
-        zipped(path, tu_texts(count), zipfile.ZIP_STORED)
+        zipped(path, tu_texts(count, shuffled), zipfile.ZIP_STORED)
     elif name in ("smiles", "smi"):
-        path.write_text("smiles\n" * (name == "smiles") + ("C" * 50 + "O\n") * count)
+        path.write_text("smiles\n" * (name == "smiles") + ("C" * 12 + "O\n") * count)
     elif name == "sdf":
         Chem = require("rdkit.Chem")
         path.write_text((Chem.MolToMolBlock(Chem.MolFromSmiles("C" * 50 + "O")) + "$$$$\n") * count)
     elif name == "edge-table":
-        edge_table(count).to_csv(path, index=False)
+        edge_table(count, shuffled).to_csv(path, index=False)
     elif name == "graph6-npy":
         np.save(path, np.array(["g" + "?" * 130] * count))
     elif name == "matrices":
@@ -75,13 +75,12 @@ def write(name, path, count):
         stack[:, np.arange(N), (np.arange(N) + 1) % N] = 2
         with path.open("wb") as file:
             np.save(file, stack)
-    elif name == "npz":
-        write_graphs(path, map(ring, range(count)), format=name)
-        with zipfile.ZipFile(path) as archive:
-            return sum(member.file_size for member in archive.infolist())
     else:
         graphs = (ring(index, name == "digraph6") for index in range(count))
         write_graphs(path, graphs, format=name, lossy=True)
+    if name == "npz":
+        with zipfile.ZipFile(path) as archive:
+            return sum(member.file_size for member in archive.infolist())
     return path.stat().st_size
 
 
@@ -99,11 +98,12 @@ MANY = [name for name, entry in FORMATS.items() if entry.streaming and not entry
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MANY)
+@pytest.mark.parametrize("name", [*MANY, "tu shuffled", "edge-table shuffled"])
 def test_memory_does_not_grow_with_the_file(tmp_path, name):
+    name, _, shuffled = name.partition(" ")
     count = COUNTS.get(name, 40)
     path = tmp_path / f"graphs{FORMATS[name].suffixes[0]}"
-    size = write(name, path, count)
+    size = write(name, path, count, bool(shuffled))
     next(iter(read_graphs(path, format=name)))  # what is imported and cached once
     tracemalloc.start()
     try:
@@ -125,20 +125,6 @@ def test_graphml_declares_a_column_once(tmp_path):
     assert (tmp_path / "a.graphml").read_text().count("<key ") == 3  # y, x and weight
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_a_folder_of_a_tu_set_takes_little_memory(tmp_path, shuffled):
-    for name, text in tu_texts(1300, shuffled).items():
-        (tmp_path / f"DS_{name}.txt").write_text(text)
-    tracemalloc.start()
-    try:
-        assert sum(1 for _ in read_graphs(tmp_path)) == 1300
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 0.4 * sum(file.stat().st_size for file in tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("at_once", [1, 1000, 2**16])
 def test_arcs_in_any_order(tmp_path, monkeypatch, at_once):
     """Parts, runs and merging change nothing: the same graphs come from a shuffled list of arcs."""
@@ -158,8 +144,10 @@ def test_one_arc_without_its_reverse_makes_all_graphs_directed(tmp_path, monkeyp
     monkeypatch.setattr(tu_files, "PART", 1)
     files = {"graph_indicator": "1\n1\n2\n2\n", "A": "1, 2\n2, 1\n3, 4\n"}
     graphs = list(read_graphs(zipped(tmp_path / "a.zip", files)))
-    assert [graph.directed for graph in graphs] == [True, True]
-    assert graphs[0].edges.tolist() == [[0, 1], [1, 0]]
+    assert [(graph.directed, graph.edges.tolist()) for graph in graphs] == [
+        (True, [[0, 1], [1, 0]]),
+        (True, [[0, 1]]),
+    ]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -185,19 +173,6 @@ def test_edge_tables_in_any_order(tmp_path, suffix):
                 x = graph.node_columns["x"]
                 ends = x[graph.edges]
                 assert set(map(tuple, (ends // 2).tolist())) == {(i, (i + 1) % N) for i in range(N)}
-
-
-@pytest.mark.slow
-def test_sorting_an_edge_table_takes_little_memory(tmp_path):
-    path = tmp_path / "edges.csv"
-    edge_table(40, shuffled=True).to_csv(path, index=False)
-    tracemalloc.start()
-    try:
-        assert sum(1 for _ in read_graphs(path)) == 40
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < MEGABYTE + path.stat().st_size / 4
 
 
 NODE_LINK = {"nodes": [{"id": 0}, {"id": 1}], "edges": [{"source": 0, "target": 1}]}
@@ -250,7 +225,7 @@ FAULTS = [
     ("a.g6", "Bw\n" + "~" * 3000 + "\nBw\n", "gbg", "line 2: the line is longer than 2000"),
     ("a.jsonl", f"{GOOD}\n{' ' * 3000}{GOOD}\n{GOOD}\n", "gbg", "line 2: the line is longer than 2000"),
     ("a.smi", f"C\n{'C' * 3000}\nC\n", "gbg", "line 2: the line is longer than 2000"),
-    ("a.smi", "C\n\x1f\nC\n", "gbg", "line 2: .* is not a molecule"),  # blank as text only
+    ("a.smi", "C\n\x1f\nC\n", "gbg", "line 2: the SMILES is missing"),  # blank as text only
     ("a.csv", f"smiles\nC\n{'C' * 3000}\nC\n", "gbg", "line 3: the line is longer than 2000"),
     ("a.csv", 'smiles,y\nC,1\nC,"1"2\nC,3\n', "gbg", "line 3: "),
 ]
@@ -260,12 +235,11 @@ FAULTS = [
 def test_a_fault_is_one_bad_graph(tmp_path, monkeypatch, name, text, wanted, reason):
     import re
 
-    from grnf.io.files import graph6, molecules, node_link, tables
+    from grnf.io.files import graph6, node_link, tables
 
     for module in (graph6, node_link):
         monkeypatch.setattr(module, "LONGEST_RECORD", 2000)
-    for module in (molecules, tables):
-        monkeypatch.setattr(module, "LONGEST_LINE", 2000)
+    monkeypatch.setattr(tables, "LONGEST_LINE", 2000)
     (tmp_path / name).write_text(text)
     found = read_both(tmp_path / name)
     assert kinds(found) == wanted
@@ -349,13 +323,15 @@ def test_faults_in_tu_datasets(tmp_path, monkeypatch, file, text, wanted, reason
         assert [found[0].y, found[2].y] == [1, 3]
 
 
-@pytest.mark.parametrize("name", ["a.csv.gz", "a.smi.gz"])
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.smi.gz", "a.jsonl.gz"])
 def test_all_rows_before_a_cut_are_read(tmp_path, name):
     require("rdkit")
     path = tmp_path / name
     numbers = np.random.default_rng(0).integers(10**9, size=3000).tolist()
     text = "".join(f"CCO,{each}\n" for each in numbers)
     text = f"smiles,n\n{text}" if name == "a.csv.gz" else text.replace(",", " ")
+    if name == "a.jsonl.gz":
+        text = "".join(GOOD.replace("[", f'[{{"id": {each}}}, ', 1) + "\n" for each in numbers)
     path.write_bytes(gzip.compress(text.encode())[:-5000])
     number = 0
     with contextlib.suppress(GraphError):
@@ -365,12 +341,3 @@ def test_all_rows_before_a_cut_are_read(tmp_path, name):
     found = list(read_graphs(path, on_error="yield"))
     assert kinds(found) == "g" * (number - (name == "a.csv.gz")) + "b"
     assert kinds([graph for block in read_blocks(path, on_error="yield") for graph in block]) == kinds(found)
-
-
-def test_a_cut_off_parquet_or_gzip_gives_what_was_before(tmp_path):
-    lines = (GOOD + "\n").encode() * 3000
-    data = gzip.compress(lines, mtime=0)
-    (tmp_path / "a.jsonl.gz").write_bytes(data[: len(data) // 2])
-    found = read_both(tmp_path / "a.jsonl.gz")
-    assert kinds(found[:3]) == "ggg"
-    assert "truncated" in found[-1].reason

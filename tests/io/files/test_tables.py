@@ -3,10 +3,11 @@
 import itertools
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from grnf import GraphError
-from grnf.io import BadGraph, RawGraph, read_graphs
+from grnf.io import BadGraph, RawGraph, read_graphs, write_graphs
 from grnf.io.files.reading import guess_format
 from optional import require
 
@@ -259,12 +260,7 @@ def test_hugging_face_rows(tmp_path):
         ({"node_feat": [[1.0], [float("inf")], [0]]}, "infinite at node 1"),
         ({"node_feat": [["a"], ["b"], ["c"]]}, "must hold numbers|list of numbers"),
         ({"node_feat": [[1], [2, 3], [4]]}, "lists of equal length"),
-        ({"grnf_columns": "{"}, "grnf_columns does not describe"),
-        ({"grnf_columns": '{"edges": 10000000000000}'}, "1 arcs for 10000000000000 edges"),
-        (
-            {"grnf_columns": '{"edges": 1, "node_numbers": [[0, "a", 10000000000, "f8"]]}'},
-            "beyond the numbers|does not describe",
-        ),
+        ({"grnf_columns": "{}"}, "read from Parquet files only"),
     ],
 )
 def test_damage_in_rows(row, message):
@@ -272,6 +268,27 @@ def test_damage_in_rows(row, message):
 
     with pytest.raises(GraphError, match=message):
         graph_of_row({"edge_index": [[0], [1]], "num_nodes": 3, **row})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "grnf_columns does not describe"),
+        ('{"edges": 10000000000000}', "1 arcs for 10000000000000 edges"),
+        ('{"edges": 1, "node_numbers": [[0, "a", 10000000000, "f8"]]}', "beyond the numbers"),
+        (None, "a value is missing"),
+    ],
+)
+def test_damage_in_rows_with_grnf_columns(tmp_path, text, message):
+    path = tmp_path / "a.parquet"
+    write_graphs(path, [RawGraph(2, np.array([[0, 1]]), directed=True, graph_id=name) for name in "abc"])
+    frame = pd.read_parquet(path)
+    frame.loc[1, "grnf_columns"] = text
+    frame.to_parquet(path)
+    good, bad, last = read_graphs(path, on_error="yield")
+    assert (good.graph_id, bad.graph_id, last.graph_id) == ("a", "b", "c")
+    assert "a.parquet, row 1: " in bad.reason
+    assert message in bad.reason
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
 """GraphML, GML and GEXF: documents that are read as a whole, by networkx, and written graph by graph.
 
 Files are not trusted: XML with a document type is refused before networkx sees it, and so is a document that
-unpacks to more than the limits allow. The order of edges is that of networkx: by their first node.
+unpacks to more than the limits allow. The order of edges is that of networkx: by their first node. The widths
+of vectors, whose numbers are columns of their own, are JSON called "vectors".
 """
 
 from __future__ import annotations
@@ -9,46 +10,38 @@ from __future__ import annotations
 import html
 import json
 import re
+import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
 from xml.parsers import expat
 
+from grnf._utils.lazy import guest
 from grnf._utils.memory import VALUE, check_memory
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, decoded, each_record
-from grnf.io.files.values import check_names, graph_of_rows, part_widths, plain_rows, scalar_y, vector_widths
+from grnf.io.files.values import graph_of_rows, plain_tables, scalar_y, vector_widths
 from grnf.io.raw import BadGraph, RawGraph
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-__all__ = ["read_gexf", "read_gml", "read_graphml", "write_gexf", "write_gml", "write_graphml"]
-
 GRAPHML_HEAD = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
 GEXF_HEAD = '<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2">'
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 VECTORS = "vectors"
-"""Graph attribute with the widths of the vectors that were split into columns."""
+"""Graph attribute with the widths of the vectors that were split into columns. In GEXF, the description."""
 
 DRAWING = {"viz", "pid", "parents", "spells", "slices"}
 """What networkx adds to nodes of GEXF that is not an attribute."""
 
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-WIDTH = re.compile(r"\.vector(\d{1,9})\Z")
+XML_TYPES = (({bool}, "boolean"), ({int}, "long"), ({int, float}, "double"), ({str}, "string"))
 GML_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 GML_ESCAPE = re.compile(r"[^ !#-%\'-~]")
 GML_EXPONENT = re.compile(r'"[^"]*"|(?<![\w.])([+-]?\d+)([eE][+-]?\d+)')
 """A number without a point, which networkx does not read; texts are matched to pass over them."""
 GML_TOKEN = re.compile(r'"[^"]*"|^[ \t]*#[^\n]*|graph(?=\s*\[)|[\[\]]', re.MULTILINE)
-
-
-def _networkx(kind: str) -> Any:
-    try:
-        import networkx as nx
-    except ImportError:
-        raise ImportError(f"{kind} files need networkx: pip install 'grnf[io]'") from None
-    return nx
 
 
 def _elements(file: File, namespace: str) -> tuple[Element, list[Element]]:
@@ -64,8 +57,7 @@ def _elements(file: File, namespace: str) -> tuple[Element, list[Element]]:
         raise GraphError("document types and entities are not read", cure="Remove the <!DOCTYPE ...> part")
 
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = refuse
-    parser.EntityDeclHandler = refuse
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
     try:
         parser.Parse(data, True)
         root = fromstring(data)  # noqa: S314 (checked above)
@@ -81,46 +73,23 @@ def _elements(file: File, namespace: str) -> tuple[Element, list[Element]]:
     return root, root.findall(f"{{{namespace}}}graph")
 
 
-def _graph(graph: Any, widths: Any, graph_id: str | None, y: Any) -> RawGraph:
-    """Return a networkx graph. `widths` are those of columns that were split."""
+def _graph(graph: Any, vectors: Any, graph_id: str | None, y: Any) -> RawGraph:
+    """Return a networkx graph. `vectors` are the widths of columns that were split, if they are."""
+    try:
+        given = json.loads(vectors) if isinstance(vectors, str) else vectors
+    except ValueError:
+        given = None
+    widths = {
+        item: {str(name): width for name, width in columns.items() if isinstance(width, int)}
+        for item, columns in (given.items() if isinstance(given, dict) else ())
+        if isinstance(columns, dict)
+    }
     defaults = [graph.graph.get(f"{item}_default", {}) for item in ("node", "edge")]
     copied = len(defaults[0]) * graph.number_of_nodes() + len(defaults[1]) * graph.number_of_edges()
     check_memory(3 * VALUE * copied, f"{copied} default values")
     nodes = [(name, {**defaults[0], **values}) for name, values in graph.nodes(data=True)]
     edges = [(u, v, {**defaults[1], **values}) for u, v, values in graph.edges(data=True)]
     return graph_of_rows(nodes, edges, directed=graph.is_directed(), graph_id=graph_id, y=y, widths=widths)
-
-
-def read_graphml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of a GraphML file. Graph data called "y" is the target."""
-    _networkx("GraphML")
-    from networkx.readwrite.graphml import GraphMLReader
-
-    reader = GraphMLReader(force_multigraph=True)
-    root, elements = _elements(file, reader.NS_GRAPHML)
-    if not elements:
-        raise GraphError("no <graph> in this file: it is not GraphML", where=str(file))
-
-    def build(element: Element) -> RawGraph:
-        if len(list(element.iter(element.tag))) > 1:
-            raise GraphError("a graph within a graph", cure="Flatten it first")
-        _check_ids(element)
-        graph = _by_library(lambda: reader.make_graph(element, *keys))
-        widths = _widths(graph.graph.get(VECTORS))
-        return _graph(graph, widths, element.get("id"), graph.graph.get("y"))
-
-    space = f"{{{reader.NS_GRAPHML}}}"
-    declared = {key.get("id") for key in root.iter(f"{space}key")}
-    for data in root.iter(f"{space}data"):
-        if (name := data.get("key")) not in declared:
-            cure = f"Add <key id={name!r} for='all' attr.name={name!r} attr.type='string'/> before the graph"
-            raise GraphError(f"no <key> declares the key {name!r:.60}", where=str(file), cure=cure)
-    for key in root.iter(f"{space}key"):  # networkx insists on both
-        key.set("attr.name", key.get("attr.name") or key.get("id") or "")
-        key.set("attr.type", key.get("attr.type") or "string")
-    keys = _by_library(lambda: reader.find_graphml_keys(root), str(file))
-    records = ((str(file), element.get("id"), element) for element in elements)
-    yield from each_record(records, build, on_error)
 
 
 def _check_ids(graph: Element) -> None:
@@ -139,53 +108,56 @@ def _check_ids(graph: Element) -> None:
             raise GraphError("edges of type 'mutual' are not read", cure="Write two directed ones")
 
 
-def _by_library(read: Any, where: str | None = None) -> Any:
+def _by_library(read: Callable[..., Any], *arguments: Any, where: str | None = None, **options: Any) -> Any:
     """Call networkx, which raises errors of many kinds on damaged files."""
-    import warnings
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return read()
+            return read(*arguments, **options)
     except Exception as error:
         raise GraphError(f"networkx cannot read it: {error or type(error).__name__}", where=where) from None
 
 
-def _widths(given: Any) -> dict[str, dict[str, int]]:
-    """Return the widths of columns that a file lists. What is not such a list is ignored."""
-    try:
-        given = json.loads(given) if isinstance(given, str) else given
-    except ValueError:
-        return {}
-    if not isinstance(given, dict):
-        return {}
-    return {
-        item: {str(name): width for name, width in columns.items() if isinstance(width, int)}
-        for item, columns in given.items()
-        if isinstance(columns, dict)
-    }
+def read_graphml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+    """Yield the graphs of a GraphML file. Graph data called "y" is the target."""
+    reader = guest("networkx", "GraphML files").readwrite.graphml.GraphMLReader(force_multigraph=True)
+    space = f"{{{reader.NS_GRAPHML}}}"
+    root, elements = _elements(file, reader.NS_GRAPHML)
+    if not elements:
+        raise GraphError("no <graph> in this file: it is not GraphML", where=str(file))
+    declared = {key.get("id") for key in root.iter(f"{space}key")}
+    for data in root.iter(f"{space}data"):
+        if (name := data.get("key")) not in declared:
+            cure = f"Add <key id={name!r} for='all' attr.name={name!r} attr.type='string'/> before the graph"
+            raise GraphError(f"no <key> declares the key {name!r:.60}", where=str(file), cure=cure)
+    for key in root.iter(f"{space}key"):  # networkx insists on both
+        key.set("attr.name", key.get("attr.name") or key.get("id") or "")
+        key.set("attr.type", key.get("attr.type") or "string")
+    keys = _by_library(reader.find_graphml_keys, root, where=str(file))
+
+    def build(element: Element) -> RawGraph:
+        if len(list(element.iter(element.tag))) > 1:
+            raise GraphError("a graph within a graph", cure="Flatten it first")
+        _check_ids(element)
+        graph = _by_library(reader.make_graph, element, *keys)
+        return _graph(graph, graph.graph.get(VECTORS), element.get("id"), graph.graph.get("y"))
+
+    records = ((str(file), element.get("id"), element) for element in elements)
+    yield from each_record(records, build, on_error)
 
 
 def read_gexf(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graph of a GEXF file."""
-    _networkx("GEXF")
-    from networkx.readwrite.gexf import GEXFReader
-
-    reader = GEXFReader()
-    _, elements = _elements(file, reader.NS_GEXF)
+    reader = guest("networkx", "GEXF files").readwrite.gexf.GEXFReader()
+    root, elements = _elements(file, reader.NS_GEXF)
     if len(elements) != 1:
         raise GraphError(f"GEXF has one <graph> in a file, found {len(elements)}", where=str(file))
 
     def build(element: Element) -> RawGraph:
         _check_ids(element)
-        graph = _by_library(lambda: reader.make_graph(element))
+        graph = _by_library(reader.make_graph, element)
         if graph.graph.get("mode") == "dynamic":
             raise GraphError("a dynamic graph", cure="Export one moment of it as a static graph")
-        widths: dict[str, dict[str, int]] = {"node": {}, "edge": {}}
-        for group in element.iter(f"{{{reader.NS_GEXF}}}attributes"):
-            for each in group:
-                if width := WIDTH.search(each.get("id", "")):
-                    widths[group.get("class", "")][each.get("title", "").rpartition("_")[0]] = int(width[1])
         for name, values in graph.nodes(data=True):
             unwanted = DRAWING | ({"label"} if values.get("label") in (None, "", name) else set())
             for key in unwanted & values.keys():
@@ -196,27 +168,26 @@ def read_gexf(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph |
             values.pop("id", None)
             if weighted:  # by the format, a weight left out is 1
                 values.setdefault("weight", 1.0)
-        return _graph(graph, widths, None, None)
+        return _graph(graph, root.findtext(f".//{{{reader.NS_GEXF}}}description"), None, None)
 
     yield from each_record([(str(file), None, elements[0])], build, on_error)
 
 
 def read_gml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a GML file. A label that repeats the id of its node is dropped."""
-    networkx = _networkx("GML")
+    networkx = guest("networkx", "GML files")
 
     def build(text: str) -> RawGraph:
         text = GML_EXPONENT.sub(lambda match: f"{match[1]}.0{match[2]}" if match[1] else match[0], text)
-        lines = ["graph [ multigraph 1", *text.splitlines()]
-        graph = _by_library(lambda: networkx.parse_gml(lines, label="id"))
-        widths = _widths(graph.graph.get(VECTORS))
+        graph = _by_library(networkx.parse_gml, ["graph [ multigraph 1", *text.splitlines()], label="id")
         for name, values in graph.nodes(data=True):
             if values.get("label") == str(name):
                 del values["label"]
         for *_, values in (*graph.nodes(data=True), *graph.edges(data=True)):
             _flatten(values)
         label = graph.graph.get("label", graph.graph.get("name"))
-        return _graph(graph, widths, None if label is None else str(label), graph.graph.get("y"))
+        graph_id = None if label is None else str(label)
+        return _graph(graph, graph.graph.get(VECTORS), graph_id, graph.graph.get("y"))
 
     texts = _gml_graphs(decoded(file.whole(), str(file)), str(file))
     yield from each_record(((str(file), None, text) for text in texts), build, on_error)
@@ -250,6 +221,16 @@ def _flatten(values: dict[str, Any]) -> None:
         values.update({f"{name}_{key}": value for key, value in inner.items()})
 
 
+# ---- writing
+
+
+def _graph_values(graph: RawGraph, kind: str) -> dict[str, Any]:
+    """Return the target of a graph and the widths of its vectors, as far as it has them."""
+    widths = vector_widths(graph)
+    values = {} if graph.y is None else {"y": scalar_y(graph.y, kind)}
+    return values | ({VECTORS: json.dumps(widths)} if widths else {})
+
+
 def _xml_text(value: Any) -> str:
     """Return a value as text for an element or an attribute."""
     text = str(value).lower() if isinstance(value, bool) else value if isinstance(value, str) else repr(value)
@@ -258,12 +239,12 @@ def _xml_text(value: Any) -> str:
     return html.escape(text).translate({10: "&#10;", 13: "&#13;", 9: "&#9;"})
 
 
-def _xml_type(values: list[Any], name: str) -> str:
+def _xml_type(rows: Iterable[Mapping[str, Any]], name: str) -> str:
     """Return the type to declare for the values of a column."""
-    kinds = {type(value) for value in values}
-    for known, title in (({bool}, "boolean"), ({int}, "long"), ({int, float}, "double"), ({str}, "string")):
+    kinds = {type(row[name]) for row in rows if name in row}
+    for known, title in XML_TYPES if kinds else XML_TYPES[-1:]:
         if kinds <= known:
-            return title if kinds else "string"
+            return title
     raise GraphError(
         f"column {name!r} mixes types, and XML declares one", cure="Make all of its categories texts"
     )
@@ -271,24 +252,24 @@ def _xml_type(values: list[Any], name: str) -> str:
 
 def write_graphml(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write graphs one after another. A column is declared before the first graph that has it."""
-    file.write(f"{DECLARATION}\n{GRAPHML_HEAD}\n".encode())
     keys: dict[tuple[str, str, str], str] = {}
-    for graph in graphs:
-        for line in _graphml_lines(graph, keys):
-            file.write((line + "\n").encode())
-    file.write(b"</graphml>\n")
+    lines = (line for graph in graphs for line in _graphml_lines(graph, keys))
+    _write_lines(file, (DECLARATION, GRAPHML_HEAD), lines, ("</graphml>",))
+
+
+def _write_lines(file: IO[bytes], *parts: Iterable[str]) -> None:
+    for lines in parts:
+        for line in lines:
+            file.write(f"{line}\n".encode())
 
 
 def _graphml_lines(graph: RawGraph, keys: dict[tuple[str, str, str], str]) -> Iterator[str]:
-    _, nodes = plain_rows(graph.node_columns, graph.n_nodes)
-    _, edges = plain_rows(graph.edge_columns, len(graph.edges))
-    top = {} if graph.y is None else {"y": scalar_y(graph.y, "GraphML")}
-    if widths := vector_widths(graph):
-        top[VECTORS] = json.dumps(widths)
+    tables = plain_tables(graph, "GraphML")
+    top = _graph_values(graph, "GraphML")
     own: dict[tuple[str, str], str] = {}
-    for item, rows in (("graph", [top]), ("node", nodes), ("edge", edges)):
-        for name in dict.fromkeys(name for row in rows for name in row):
-            kind = _xml_type([row[name] for row in rows if name in row], name)
+    for item, (names, rows) in {"graph": (list(top), [top]), **tables}.items():
+        for name in names:
+            kind = _xml_type(rows, name)
             if (item, name, kind) not in keys:
                 key = keys[item, name, kind] = f"d{len(keys)}"
                 yield f'<key id="{key}" for="{item}" attr.name="{_xml_text(name)}" attr.type="{kind}"/>'
@@ -301,9 +282,9 @@ def _graphml_lines(graph: RawGraph, keys: dict[tuple[str, str, str], str]) -> It
 
     name = "" if graph.graph_id is None else f' id="{_xml_text(graph.graph_id)}"'
     yield f'<graph{name} edgedefault="{"directed" if graph.directed else "undirected"}">{data("graph", top)}'
-    for index, row in enumerate(nodes):
+    for index, row in enumerate(tables["node"][1]):
         yield f'<node id="n{index}">{data("node", row)}</node>'
-    for (source, target), row in zip(graph.edges.tolist(), edges, strict=True):
+    for (source, target), row in zip(graph.edges.tolist(), tables["edge"][1], strict=True):
         yield f'<edge source="n{source}" target="n{target}">{data("edge", row)}</edge>'
     yield "</graph>"
 
@@ -311,39 +292,33 @@ def _graphml_lines(graph: RawGraph, keys: dict[tuple[str, str, str], str]) -> It
 def write_gexf(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write one graph."""
     for graph in graphs:
-        lines = (DECLARATION, GEXF_HEAD, *_gexf_lines(graph), "</gexf>")
-        file.write("".join(f"{line}\n" for line in lines).encode())
+        _write_lines(file, (DECLARATION, GEXF_HEAD), list(_gexf_lines(graph)), ("</gexf>",))
 
 
 def _gexf_lines(graph: RawGraph) -> Iterator[str]:
-    ids: dict[str, dict[str, str]] = {}
-    parts = {"node": (graph.node_columns, graph.n_nodes), "edge": (graph.edge_columns, len(graph.edges))}
-    rows: dict[str, list[dict[str, Any]]] = {}
+    tables = plain_tables(graph, "GEXF", {"label", *DRAWING}, {"label", "id"})
+    if widths := vector_widths(graph):
+        yield f"<meta><description>{_xml_text(json.dumps(widths))}</description></meta>"
     yield f'<graph defaultedgetype="{"directed" if graph.directed else "undirected"}">'
-    for item, (columns, count) in parts.items():
-        names, rows[item] = plain_rows(columns, count)
-        check_names(names, {"label", "id"} if item == "edge" else {"label", *DRAWING}, "GEXF")
-        widths, ids[item] = part_widths(columns), {}
+    ids = {item: {name: index for index, name in enumerate(names)} for item, (names, _) in tables.items()}
+    for item, (names, rows) in tables.items():
         yield f'<attributes class="{item}">'
-        for index, name in enumerate(names):
-            kind = _xml_type([row[name] for row in rows[item] if name in row], name)
-            key = ids[item][name] = f"{index}.vector{widths[name]}" if name in widths else str(index)
-            yield f'<attribute id="{key}" title="{_xml_text(name)}" type="{kind}"/>'
+        for name in names:
+            kind = _xml_type(rows, name)
+            yield f'<attribute id="{ids[item][name]}" title="{_xml_text(name)}" type="{kind}"/>'
         yield "</attributes>"
 
     def values(item: str, row: Mapping[str, Any]) -> str:
         entries = (
-            f'<attvalue for="{ids[item][name]}" value="{_xml_text(row[name])}"/>'
-            for name in ids[item]
-            if name in row
+            f'<attvalue for="{ids[item][name]}" value="{_xml_text(value)}"/>' for name, value in row.items()
         )
         return f"<attvalues>{''.join(entries)}</attvalues>"
 
     yield "<nodes>"
-    for index, row in enumerate(rows["node"]):
+    for index, row in enumerate(tables["node"][1]):
         yield f'<node id="{index}">{values("node", row)}</node>'
     yield "</nodes><edges>"
-    for index, (ends, row) in enumerate(zip(graph.edges.tolist(), rows["edge"], strict=True)):
+    for index, (ends, row) in enumerate(zip(graph.edges.tolist(), tables["edge"][1], strict=True)):
         yield f'<edge id="{index}" source="{ends[0]}" target="{ends[1]}">{values("edge", row)}</edge>'
     yield "</edges></graph>"
 
@@ -351,35 +326,21 @@ def _gexf_lines(graph: RawGraph) -> Iterator[str]:
 def write_gml(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write graphs one after another. Truth values become 0 and 1."""
     for graph in graphs:
-        for line in _gml_lines(graph):
-            file.write((line + "\n").encode("ascii"))
+        _write_lines(file, _gml_lines(graph))
 
 
 def _gml_lines(graph: RawGraph) -> Iterator[str]:
-    node_names, nodes = plain_rows(graph.node_columns, graph.n_nodes)
-    edge_names, edges = plain_rows(graph.edge_columns, len(graph.edges))
-    check_names(node_names, {"id"}, "GML")
-    check_names(edge_names, {"source", "target", "key"}, "GML")
-    for name in (*node_names, *edge_names):
+    tables = plain_tables(graph, "GML", {"id"}, {"source", "target", "key"})
+    for name in (name for names, _ in tables.values() for name in names):
         if not GML_NAME.match(name):
             raise GraphError(
                 f"a column called {name!r}: GML names are letters, digits and _", cure="Rename it"
             )
-    top: dict[str, Any] = {} if graph.graph_id is None else {"label": graph.graph_id}
-    if graph.y is not None:
-        top["y"] = scalar_y(graph.y, "GML")
-    top["directed"] = int(graph.directed)
-    yield "graph ["
-    yield from (f"  {name} {_gml_text(value)}" for name, value in top.items())
-    if widths := vector_widths(graph):
-        lists = (
-            f"{item} [ {' '.join(f'{name} {width}' for name, width in own.items())} ]"
-            for item, own in widths.items()
-        )
-        yield f"  {VECTORS} [ {' '.join(lists)} ]"
-    for index, row in enumerate(nodes):
+    top = {} if graph.graph_id is None else {"label": graph.graph_id}
+    yield f"graph [{_gml_values({**top, **_graph_values(graph, 'GML'), 'directed': graph.directed})}"
+    for index, row in enumerate(tables["node"][1]):
         yield f"  node [ id {index}{_gml_values(row)} ]"
-    for (source, target), row in zip(graph.edges.tolist(), edges, strict=True):
+    for (source, target), row in zip(graph.edges.tolist(), tables["edge"][1], strict=True):
         yield f"  edge [ source {source} target {target}{_gml_values(row)} ]"
     yield "]"
 

@@ -18,8 +18,6 @@ from grnf.io.files.limits import DEEPEST_NESTING, MOST_PRODUCTS
 from grnf.io.files.values import graph_of_rows, number
 from grnf.io.raw import RawGraph
 
-__all__ = ["read_dot"]
-
 TOKEN = re.compile(
     r"""\s+ | ^\#[^\n]* | //[^\n]* | /\*.*?\*/
     | "(?P<text>[^"\\]*(?:\\.[^"\\]*)*)"
@@ -79,13 +77,18 @@ class _Parser:
         self.edges: list[tuple[str, str, Values]] = []
         self.groups: dict[str, dict[str, None]] = {}
         self.copied = 0
-        self.once: dict[tuple[str, str], Values] | None = {} if self.take("strict") else None
-        self.directed = self.kind == "digraph"
+        strict, self.directed = self.take("strict"), self.kind == "digraph"
         if not self.take("graph", "digraph"):
             raise self.unexpected("'graph' or 'digraph'")
         name = self.name() if self.kind != "{" else None
         defaults: dict[str, Values] = {"graph": {}, "node": {}, "edge": {}}
         self.block(defaults, 1)
+        if strict:  # each edge once, with the values of all
+            once: dict[Any, tuple[str, str, Values]] = {}
+            for source, target, values in self.edges:
+                key = (source, target) if self.directed else frozenset((source, target))
+                once.setdefault(key, (source, target, {}))[2].update(values)
+            self.edges = list(once.values())
         for node, values in self.nodes.items():
             if "label" in values and values["label"] in ("\\N", node, number(node)):
                 del values["label"]
@@ -100,25 +103,30 @@ class _Parser:
             raise self.unexpected("'{'")
         nodes: dict[str, None] = {}
         while not self.take("}"):
-            self.statement(defaults, nodes, level)
+            if self.kind in defaults:
+                defaults[self.next().lower()].update(self.values())
+            else:
+                for group in self.statement(defaults, level):
+                    nodes.update(group)
             while self.take(";", ","):
                 pass
         return nodes
 
-    def statement(self, defaults: dict[str, Values], nodes: dict[str, None], level: int) -> None:
-        if self.kind in defaults:
-            item = self.next().lower()
-            defaults[item].update(self.values())
-            return
+    def statement(self, defaults: dict[str, Values], level: int) -> list[dict[str, None]]:
+        """Take a node, edges, a subgraph or a value of the graph. Return the nodes, end by end."""
         groups: list[dict[str, None]] = []
         while not groups or self.take("->" if self.directed else "--"):
             if self.kind in ("{", "subgraph"):
-                groups.append(self.subgraph(defaults, level))
+                title = self.name() if self.take("subgraph") and self.kind != "{" else None
+                inner = {item: dict(values) for item, values in defaults.items()}
+                inside = self.block(inner, level + 1) if self.kind == "{" else {}
+                groups.append(inside if title is None else self.groups.setdefault(title, {}))
+                groups[-1].update(inside)
                 continue
             name = self.name()
             if not groups and self.take("="):
-                defaults["graph"][name] = self.value()
-                return
+                defaults["graph"][name] = number(self.name().strip())
+                return []
             while self.take(":"):  # a port, and the side of it
                 self.name()
             if name not in self.nodes:
@@ -131,33 +139,14 @@ class _Parser:
                 f"{'->' if self.directed else '--'!r} between the nodes of a {'di' * self.directed}graph"
             )
         values = self.values()
-        for group in groups:
-            nodes.update(group)
         if len(groups) == 1 and len(groups[0]) == 1:
             self.nodes[next(iter(groups[0]))].update(values)
         if sum(len(one) * len(other) for one, other in pairwise(groups)) > MOST_PRODUCTS:
             raise GraphError(f"edges between subgraphs stand for more than {MOST_PRODUCTS} edges")
         for one, other in pairwise(groups):
             for source, target in product(one, other):
-                self.edge(source, target, {**defaults["edge"], **values})
-
-    def subgraph(self, defaults: dict[str, Values], level: int) -> dict[str, None]:
-        """Take a subgraph, or the name of one. Return its nodes."""
-        title = self.name() if self.take("subgraph") and self.kind != "{" else None
-        inner = {item: dict(values) for item, values in defaults.items()}
-        inside = self.block(inner, level + 1) if self.kind == "{" else {}
-        nodes = inside if title is None else self.groups.setdefault(title, {})
-        nodes.update(inside)
-        return nodes
-
-    def edge(self, source: str, target: str, values: Values) -> None:
-        """Add an edge. A strict graph has each once."""
-        if self.once is not None:
-            key = (source, target) if self.directed else (min(source, target), max(source, target))
-            if self.once.setdefault(key, values) is not values:
-                self.once[key].update(values)
-                return
-        self.edges.append((source, target, values))
+                self.edges.append((source, target, {**defaults["edge"], **values}))
+        return groups
 
     def values(self) -> Values:
         """Take lists of values in brackets."""
@@ -165,13 +154,10 @@ class _Parser:
         while self.take("["):
             while not self.take("]"):
                 name = self.name()
-                result[name] = self.value() if self.take("=") else "true"
+                result[name] = number(self.name().strip()) if self.take("=") else "true"
                 while self.take(";", ","):
                     pass
         return result
-
-    def value(self) -> Any:
-        return number(self.name().strip())
 
     def name(self) -> str:
         """Take a name or a value: a word, a number, a text in quotes or in angles, or texts joined by +."""

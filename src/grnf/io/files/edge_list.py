@@ -23,8 +23,6 @@ from grnf.io.files.limits import LONGEST_LINE
 from grnf.io.files.tables import DECIMAL_COMMA, SOURCE_NAMES, TARGET_NAMES, cell
 from grnf.io.raw import RawGraph, checked_raw
 
-__all__ = ["read_edge_list", "write_edge_list"]
-
 HEADER = re.compile(r"# grnf: (\d{1,18}) nodes(, directed)?$")
 SPECIAL = re.compile("[#%/,;{]")
 COMMENT = re.compile(r"(?:\A\s*(?:[#%]|//)|\s#).*", re.DOTALL)

@@ -12,19 +12,20 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from io import TextIOWrapper
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
+from grnf._utils.lazy import guest
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record, open_sink
-from grnf.io.files.parquet import guest
 from grnf.io.files.tables import (
     SOURCE_NAMES,
     TARGET_NAMES,
@@ -35,13 +36,8 @@ from grnf.io.files.tables import (
     table_of,
     usual_column,
 )
-from grnf.io.files.values import check_names, graph_of_columns, plain_rows
+from grnf.io.files.values import graph_of_columns, plain_tables
 from grnf.io.raw import BadGraph, RawGraph
-
-__all__ = [
-    "PendingRows", "changed_in_tables", "is_node_table", "node_table", "read_edge_table", "write_edge_table",
-    "write_rows",
-]  # fmt: skip
 
 GRAPH_NAMES = ("graph_id", "graph", "graphid", "graph_indicator")
 NODE_NAMES = ("node", "node_id", "nodeid", "id")
@@ -165,49 +161,36 @@ def read_edge_table(
     before the option. The other options name columns that do not have usual names.
     """
     graph_role = (graph_id, GRAPH_NAMES)
-    edge_roles = {
-        "graph": graph_role,
-        "source": (source_column, SOURCE_NAMES),
-        "target": (target_column, TARGET_NAMES),
-    }
-    if nodes is None and not file.is_pipe and node_table(file.path).is_file():
+    ends = {"source": (source_column, SOURCE_NAMES), "target": (target_column, TARGET_NAMES)}
+    if nodes is None and node_table(file.path).is_file():
         nodes = node_table(file.path)
     with ExitStack() as stack:
-        node_rows: _Table | None = None
+        tables: dict[int, _Table] = {}
         if nodes is not None:
             node_file = stack.enter_context(file.at(nodes, name=str(nodes), header=None).reopenable())
-            node_rows = _Table(node_file, {"graph": graph_role, "node": (node_column, NODE_NAMES)})
-        edge_rows = _Table(stack.enter_context(file.reopenable()), edge_roles)
-        if node_rows is not None and node_rows.is_one != edge_rows.is_one:
+            tables[0] = _Table(node_file, {"graph": graph_role, "node": (node_column, NODE_NAMES)})
+        tables[1] = _Table(file, {"graph": graph_role, **ends})
+        if len({table.is_one for table in tables.values()}) > 1:
             problem = "of its tables of edges and of nodes, only one has a column of graphs"
             raise GraphError(problem, where=str(file))
-        store = _RowStore(stack.enter_context(_database()))
-        for side, table in enumerate((node_rows, edge_rows)):
-            for name, rows in table.runs(on_error) if table is not None else ():
-                store.add(name, side, rows)
 
         def build(graph: tuple[str, Sides]) -> RawGraph:
             name, sides = graph
-            listed: list[str] | None = None
-            node_columns: dict[str, list[Any]] = {}
             try:
                 for rows in sides.values():
                     rows.refuse_problems()
-                if node_rows is not None:
-                    if 0 not in sides:
-                        raise GraphError("this graph is not in the table of nodes")
-                    listed = node_rows.names(sides[0], "node")
-                    node_columns = node_rows.attributes(sides[0])
-                rows = sides.get(1) or Rows(str(file), [], {key: [] for key in edge_rows.table.columns}, {})
-                towards = edge_rows.direction(rows)
+                if 0 in tables and 0 not in sides:
+                    raise GraphError("this graph is not in the table of nodes")
+                rows = sides.get(1) or Rows(str(file), [], {key: [] for key in tables[1].table.columns}, {})
+                towards = tables[1].direction(rows)
                 return graph_of_columns(
-                    listed or [],
-                    node_columns,
-                    zip(edge_rows.names(rows, "source"), edge_rows.names(rows, "target"), strict=True),
-                    edge_rows.attributes(rows),
+                    tables[0].names(sides[0], "node") if 0 in tables else [],
+                    tables[0].attributes(sides[0]) if 0 in tables else {},
+                    zip(tables[1].names(rows, "source"), tables[1].names(rows, "target"), strict=True),
+                    tables[1].attributes(rows),
                     directed=directed if towards is None else towards,
                     graph_id=name or None,
-                    new_nodes=listed is None,
+                    new_nodes=0 not in tables,
                 )
             except GraphError as error:
                 if error.where:  # a row that is known
@@ -215,65 +198,54 @@ def read_edge_table(
                 place = sides[max(sides)].where(0) if sides else str(file)
                 raise error.located(where=f"{place}, graph {name!r}" if name else place) from None
 
-        graphs = store.graphs()
-        if edge_rows.is_one:  # also if there is no row at all
+        runs = ((side, *run) for side, table in tables.items() for run in table.runs(on_error))
+        graphs: Iterator[tuple[str, Sides]] = stack.enter_context(closing(_by_graph(runs)))
+        if tables[1].is_one:  # also if there is no row at all
             graphs = iter([next(graphs, (ONLY, {}))])
         yield from each_record((("", name or None, (name, sides)) for name, sides in graphs), build, on_error)
 
 
-@contextmanager
-def _database() -> Iterator[sqlite3.Connection]:
-    """Open a temporary database on disk."""
+def _by_graph(runs: Iterable[tuple[int, str, Rows]]) -> Generator[tuple[str, Sides]]:
+    """Yield the rows of each graph, graphs as they are met first, from runs of rows, which wait on disk.
+
+    A run has its side, the id of its graph, and its rows.
+    """
     with closing(sqlite3.connect("", isolation_level=None)) as database:
         try:
             database.executescript(
                 "PRAGMA journal_mode = OFF; BEGIN;"
                 "CREATE TABLE graphs (number INTEGER PRIMARY KEY, id BLOB UNIQUE);"
-                "CREATE TABLE runs (number INTEGER, side INTEGER, title TEXT, rows TEXT)"
+                "CREATE TABLE runs (number INTEGER, side INTEGER, rows TEXT)"
             )
-            yield database
+            for side, name, rows in runs:
+                key = name.encode("utf-8", "surrogatepass")
+                content = [rows.title, list(rows.places), rows.columns, list(rows.problems.items())]
+                database.execute("INSERT OR IGNORE INTO graphs (id) VALUES (?)", (key,))
+                database.execute(
+                    "INSERT INTO runs SELECT number, ?, ? FROM graphs WHERE id = ?",
+                    (side, json.dumps(content, default=str), key),
+                )
+            query = (
+                "SELECT id, side, rows FROM runs JOIN graphs USING (number) ORDER BY number, side, runs.rowid"
+            )
+            for key, group in groupby(database.execute(query), key=itemgetter(0)):
+                sides: Sides = {}
+                for _, side, text in group:
+                    title, places, columns, problems = json.loads(text)
+                    kept: Any = sides.setdefault(side, Rows(title, [], {name: [] for name in columns}, {}))
+                    kept.problems.update((len(kept) + row, problem) for row, problem in problems)
+                    kept.places.extend(places)
+                    for name, values in columns.items():
+                        kept.columns[name].extend(values)
+                yield key.decode("utf-8", "surrogatepass"), sides
         except sqlite3.Error as error:
             raise GraphError(f"the temporary database for the rows of a table failed: {error}") from None
 
 
-class _RowStore:
-    """Rows in a database, which returns them by graph, in the order of first appearance."""
-
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self.execute = database.execute
-
-    def is_new(self, graph_id: str) -> bool:
-        """Note a graph, and return whether it is a new one."""
-        name = graph_id.encode("utf-8", "surrogatepass")
-        return self.execute("INSERT OR IGNORE INTO graphs (id) VALUES (?)", (name,)).rowcount > 0
-
-    def add(self, graph_id: str, side: int, rows: Rows) -> None:
-        """Add rows of a graph, side 0 for nodes and 1 for edges."""
-        self.is_new(graph_id)
-        content = json.dumps([list(rows.places), rows.columns, list(rows.problems.items())], default=str)
-        values = (side, rows.title, content, graph_id.encode("utf-8", "surrogatepass"))
-        self.execute("INSERT INTO runs SELECT number, ?, ?, ? FROM graphs WHERE id = ?", values)
-
-    def graphs(self) -> Iterator[tuple[str, Sides]]:
-        """Yield the graphs with all their rows."""
-        query = (
-            "SELECT graphs.id, side, title, rows FROM runs JOIN graphs USING (number) "
-            "ORDER BY runs.number, side, runs.rowid"
-        )
-        for name, runs in groupby(self.execute(query), key=itemgetter(0)):
-            sides: Sides = {}
-            for _, side, title, content in runs:
-                places, columns, problems = json.loads(content)
-                rows: Any = sides.setdefault(side, Rows(title, [], {key: [] for key in columns}, {}))
-                rows.problems.update((len(rows) + row, problem) for row, problem in problems)
-                rows.places.extend(places)
-                for key, values in columns.items():
-                    rows.columns[key].extend(values)
-            yield name.decode("utf-8", "surrogatepass"), sides
-
-
 GRAPH, SOURCE, TARGET, NODE = GRAPH_NAMES[0], SOURCE_NAMES[0], TARGET_NAMES[0], NODE_NAMES[0]
 ROWS_AT_ONCE = 2**16
+FORBIDDEN = re.compile("[\t;,\r\n]")
+ARROW_TYPES = (({bool}, "bool"), ({int}, "int64"), ({int, float}, "double"))
 
 
 def changed_in_tables(graph: RawGraph) -> list[str]:
@@ -302,8 +274,8 @@ def _encodes(text: str) -> bool:
 class PendingRows:
     """Rows to write, in a temporary file, and the types of values in each column."""
 
-    def __init__(self, file: IO[str], columns: Sequence[str]) -> None:
-        self.file = file
+    def __init__(self, stack: ExitStack, columns: Sequence[str]) -> None:
+        self.file = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))  # noqa: SIM115
         self.kinds: dict[str, set[type]] = {name: set() for name in columns}
 
     def add(self, row: dict[str, Any], columns: Sequence[str] = ()) -> None:
@@ -314,71 +286,43 @@ class PendingRows:
             self.kinds[name].add(type(value))
         self.file.write(json.dumps(row) + "\n")
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Return all rows."""
+    def write(self, path: Path) -> None:
+        """Write all rows as CSV, TSV or Parquet by the suffix."""
         self.file.seek(0)
-        return map(json.loads, self.file)
+        rows = map(json.loads, self.file)
+        with open_sink(path) as file:
+            if is_parquet(File(path)):
+                self._write_parquet(file, rows)
+                return
+            inner = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+            text = TextIOWrapper(cast("Any", file), encoding="utf-8", newline="")
+            mark = "\t" if inner.suffix.lower() == ".tsv" else ","
+            table = csv.DictWriter(text, list(self.kinds), delimiter=mark, lineterminator="\n")
+            table.writeheader()
+            try:
+                table.writerows({name: _plain(value) for name, value in row.items()} for row in rows)
+            except (UnicodeEncodeError, csv.Error) as error:
+                raise GraphError(f"a text cannot be written: {error}") from None
+            text.flush()
+            text.detach()
 
+    def _write_parquet(self, file: IO[bytes], rows: Iterator[dict[str, Any]]) -> None:
+        pa, parquet = guest("pyarrow", "Parquet files"), guest("pyarrow.parquet", "Parquet files")
 
-def write_edge_table(path: Path, graphs: Iterable[RawGraph]) -> None:
-    """Write NAME.csv (graph_id, source, target, ...) and NAME.nodes.csv (graph_id, node, ...).
-
-    Nodes are called 0 .. n - 1. A column "directed" is there if a graph is directed. Vectors become columns.
-    """
-    with ExitStack() as stack:
-        files = [stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8")) for _ in range(2)]
-        nodes, edges = PendingRows(files[0], (GRAPH, NODE)), PendingRows(files[1], (GRAPH, SOURCE, TARGET))
-        store = _RowStore(stack.enter_context(_database()))
-        for index, graph in enumerate(graphs):
-            name = str(graph.graph_id) if graph.graph_id not in (None, "") else str(index)
-            if not graph.n_nodes:
-                problem = f"graph {index} has no nodes, so a table has no row for it"
-                raise GraphError(problem, cure="Write Parquet")
-            if not store.is_new(name):
-                raise GraphError(
-                    f"graph {index}: an earlier graph is called {name!r} too, and ids tell them apart"
-                )
-            columns, rows = plain_rows(graph.node_columns, graph.n_nodes)
-            _check_names(columns, (GRAPH, NODE))
-            for node, values in enumerate(rows):
-                nodes.add({GRAPH: name, NODE: node, **values}, columns)
-            columns, rows = plain_rows(graph.edge_columns, len(graph.edges))
-            _check_names(columns, (GRAPH, SOURCE, TARGET, DIRECTED))
-            direction = {DIRECTED: True} if graph.directed else {}
-            for (source, target), values in zip(graph.edges.tolist(), rows, strict=True):
-                row = {GRAPH: name, SOURCE: source, TARGET: target, **direction, **values}
-                edges.add(row, [*direction, *columns])
-        write_rows(node_table(path), nodes.kinds, nodes.rows())
-        write_rows(path, edges.kinds, edges.rows())
-
-
-def _check_names(names: list[str], reserved: Sequence[str]) -> None:
-    check_names(names, reserved, "a table of edges")
-    for name in names:
-        if not name or name != name.strip() or not _encodes(name) or set(name) & set("\t;,\r\n"):
-            raise GraphError(
-                f"the column name {name!r} cannot be written to a table header", cure="Rename it"
-            )
-
-
-def write_rows(path: Path, kinds: dict[str, set[type]], rows: Iterator[dict[str, Any]]) -> None:
-    """Write CSV, TSV or Parquet by the suffix. `kinds` has the types of values in each column."""
-    with open_sink(path) as file:
-        if is_parquet(File(path)):
-            _write_parquet(file, kinds, rows)
-            return
-        inner = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-        text = TextIOWrapper(cast("Any", file), encoding="utf-8", newline="")
-        table = csv.writer(
-            text, delimiter="\t" if inner.suffix.lower() == ".tsv" else ",", lineterminator="\n"
-        )
-        table.writerow(kinds)
-        try:
-            table.writerows([_plain(row.get(name)) for name in kinds] for row in rows)
-        except (UnicodeEncodeError, csv.Error) as error:
-            raise GraphError(f"a text cannot be written: {error}") from None
-        text.flush()
-        text.detach()
+        types = {
+            name: next((kind for known, kind in ARROW_TYPES if own and own <= known), "string")
+            for name, own in self.kinds.items()
+        }
+        schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in types.items()])
+        with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+            while block := list(islice(rows, ROWS_AT_ONCE)):
+                for row in block:
+                    row.update((name, str(_plain(row[name]))) for name in row if types[name] == "string")
+                    row.update((name, float(row[name])) for name in row if types[name] == "double")
+                try:
+                    writer.write_table(pa.Table.from_pylist(block, schema=schema))
+                except (pa.ArrowException, UnicodeEncodeError) as error:
+                    raise GraphError(f"a column does not fit in Parquet: {error}") from None
 
 
 def _plain(value: Any) -> Any:
@@ -388,32 +332,36 @@ def _plain(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, (list, dict)) else value
 
 
-def _write_parquet(file: IO[bytes], kinds: dict[str, set[type]], rows: Iterator[dict[str, Any]]) -> None:
-    parquet = guest()
-    import pyarrow as pa
+def write_edge_table(path: Path, graphs: Iterable[RawGraph]) -> None:
+    """Write NAME.csv (graph_id, source, target, ...) and NAME.nodes.csv (graph_id, node, ...).
 
-    schema = pa.schema([(name, _arrow_type(pa, own)) for name, own in kinds.items()])
-    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        while block := list(islice(rows, ROWS_AT_ONCE)):
-            values = [
-                {field.name: _arrow_value(row.get(field.name), field.type, pa) for field in schema}
-                for row in block
-            ]
-            try:
-                writer.write_table(pa.Table.from_pylist(values, schema=schema))
-            except (pa.ArrowException, UnicodeEncodeError) as error:
-                raise GraphError(f"a column does not fit in Parquet: {error}") from None
-
-
-def _arrow_type(pa: Any, kinds: set[type]) -> Any:
-    if kinds <= {bool} and kinds:
-        return pa.bool_()
-    if kinds <= {int} and kinds:
-        return pa.int64()
-    return pa.float64() if kinds <= {int, float} and kinds else pa.string()
-
-
-def _arrow_value(value: Any, kind: Any, pa: Any) -> Any:
-    if value is None or isinstance(value, str):
-        return value
-    return float(value) if kind == pa.float64() else str(_plain(value)) if kind == pa.string() else value
+    Nodes are called 0 .. n - 1. A column "directed" is there if a graph is directed. Vectors become columns.
+    """
+    known: set[str] = set()
+    with ExitStack() as stack:
+        nodes, edges = PendingRows(stack, (GRAPH, NODE)), PendingRows(stack, (GRAPH, SOURCE, TARGET))
+        for index, graph in enumerate(graphs):
+            name = str(graph.graph_id) if graph.graph_id not in (None, "") else str(index)
+            if not graph.n_nodes:
+                problem = f"graph {index} has no nodes, so a table has no row for it"
+                raise GraphError(problem, cure="Write Parquet")
+            if name in known:
+                raise GraphError(
+                    f"graph {index}: an earlier graph is called {name!r} too, and ids tell them apart"
+                )
+            known.add(name)
+            tables = plain_tables(graph, "a table of edges", (GRAPH, NODE), (GRAPH, SOURCE, TARGET, DIRECTED))
+            for column in (column for columns, _ in tables.values() for column in columns):
+                if not column or column != column.strip() or not _encodes(column) or FORBIDDEN.search(column):
+                    problem = f"the column name {column!r} cannot be written to a table header"
+                    raise GraphError(problem, cure="Rename it")
+            columns, rows = tables["node"]
+            for node, values in enumerate(rows):
+                nodes.add({GRAPH: name, NODE: node, **values}, columns)
+            columns, rows = tables["edge"]
+            direction = {DIRECTED: True} if graph.directed else {}
+            for (source, target), values in zip(graph.edges.tolist(), rows, strict=True):
+                row = {GRAPH: name, SOURCE: source, TARGET: target, **direction, **values}
+                edges.add(row, [*direction, *columns])
+        nodes.write(node_table(path))
+        edges.write(path)

@@ -14,11 +14,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import IO, Any, cast
 
+import numpy as np
+
+from grnf._utils.lazy import guest
 from grnf._utils.memory import check_memory
 from grnf.errors import GraphError
 from grnf.io.files.limits import CELL, Member, open_archive
-
-__all__ = ["EXCEL_SUFFIXES", "OLD", "PACKED", "open_sheet"]
+from grnf.typing import IntArray
 
 EXCEL_SUFFIXES = (".xlsx", ".xlsm")
 PACKED, OLD = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -27,9 +29,7 @@ PLACE = re.compile(rb"[\s]r=[\"']([A-Z]{0,9})([0-9]{1,9})[\"']")
 STRINGS = "xl/sharedStrings.xml"
 STRING = re.compile(rb"</(?:\w+:)?si\s*>|<(?:\w+:)?si\s*/>")
 SHARED = re.compile(rb"t=[\"']s[\"'][^>]{0,99}>\s{0,99}<(?:\w+:)?v>([0-9]{1,9})<")
-OVERLAP = 32
-"""Bytes of a piece that are looked at again with the next one."""
-IN_MEMORY, CHUNK = 2**20, 2**20
+IN_MEMORY = 2**20
 
 
 @contextmanager
@@ -54,63 +54,44 @@ def open_sheet(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 
 def _rows(file: IO[bytes], name: str) -> list[list[Any]]:
     """Return the cells of the first sheet. Checked first, since calamine allocates what cells claim."""
-    try:
-        from python_calamine import CalamineWorkbook
-    except ImportError:
-        raise ImportError("Excel workbooks need python-calamine: pip install 'grnf[io]'") from None
+    library = guest("python_calamine", "Excel workbooks")
     with open_archive(file, name) as archive:
         members = archive.namelist()
-        lengths = _lengths(_pieces(archive, STRINGS, name)) if STRINGS in members else []
+        strings = _whole(archive, STRINGS, name) if STRINGS in members else b""
+        ends = np.fromiter((tag.end() for tag in STRING.finditer(strings)), np.int64)
+        check_memory(CELL * len(ends), f"{len(ends)} texts of a workbook")
         for member in members:
             if member.startswith("xl/worksheets/"):
-                _check_sheet(_pieces(archive, member, name), lengths, f"{name}: {member!r}")
+                text = _whole(archive, member, name)
+                _check_sheet(text, np.diff(ends, prepend=0), f"{name}: {member!r}")
     file.seek(0)
     try:
-        sheet = CalamineWorkbook.from_filelike(cast("Any", file)).get_sheet_by_index(0)
-        return sheet.to_python(skip_empty_area=False)
+        sheet = library.CalamineWorkbook.from_filelike(file).get_sheet_by_index(0)
+        return cast("list[list[Any]]", sheet.to_python(skip_empty_area=False))
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of Rust is not an Exception
         raise GraphError(f"damaged workbook: {error}", where=name) from None
 
 
-def _pieces(archive: Any, member: str, name: str) -> Iterator[tuple[bytes, int]]:
-    """Yield a text in pieces, each with how many of its bytes were in the piece before."""
-    rest = b""
+def _whole(archive: Any, member: str, name: str) -> bytes:
     with closing(Member(archive, member, name)) as stream:
-        while data := stream.read(CHUNK):
-            yield rest + data, len(rest)
-            rest = (rest + data)[-OVERLAP:]
+        return stream.read()
 
 
-def _lengths(pieces: Iterator[tuple[bytes, int]]) -> list[int]:
-    """Return the bytes of each shared string. Cells refer to them by number."""
-    lengths, open_since, place = [], 0, 0
-    for text, seen in pieces:
-        for tag in STRING.finditer(text):
-            if tag.end() > seen:
-                lengths.append(place - seen + tag.start() - open_since)
-                open_since = place - seen + tag.end()
-        place += len(text) - seen
-    check_memory(CELL * len(lengths), f"{len(lengths)} texts of a workbook")
-    return lengths
+def _check_sheet(text: bytes, lengths: IntArray, where: str) -> None:
+    """Refuse a sheet whose cells span more places, or repeat more text, than memory should hold.
 
-
-def _check_sheet(pieces: Iterator[tuple[bytes, int]], lengths: list[int], where: str) -> None:
-    """Refuse a sheet whose cells span more places, or repeat more text, than memory should hold."""
-    width = height = size = 0
-    for text, seen in pieces:
-        places = PLACE.findall(text)
-        width = max([width, *(_number_of(letters) for letters in {letters for letters, _ in places})])
-        height = max([height, *(int(digits) for digits in {digits for _, digits in places})])
-        cells = list(SHARED.finditer(text))
-        numbers = [int(cell[1]) for cell in cells if cell.end() > seen]
-        unclear = text.count(b't="s"') + text.count(b"t='s'") - len(cells)
-        size += sum(lengths[number] for number in numbers if number < len(lengths))
-        size += max(unclear, 0) * max(lengths, default=0)
+    `lengths` are the bytes of the shared strings, to which cells refer by number.
+    """
+    width = max(map(_number_of, {place[1] for place in PLACE.finditer(text)}), default=0)
+    height = max(map(int, {place[2] for place in PLACE.finditer(text)}), default=0)
     what = f"{where}: a sheet of {height} rows and {width} columns"
     if height > 2**20 or width > 2**14:
         raise GraphError("more rows or columns than a sheet may have", where=what)
+    numbers = np.fromiter((int(cell[1]) for cell in SHARED.finditer(text)), np.int64)
+    unclear = text.count(b't="s"') + text.count(b"t='s'") - len(numbers)
+    size = int(lengths[numbers[numbers < len(lengths)]].sum() + max(unclear, 0) * lengths.max(initial=0))
     check_memory(CELL * width * height + size, what)
 
 

@@ -21,11 +21,6 @@ from grnf.io.files.excel import EXCEL_SUFFIXES, open_sheet
 from grnf.io.files.limits import LARGEST_DOCUMENT, LARGEST_RATIO, SMALL_MEMBER
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
-__all__ = [
-    "Block", "File", "OnError", "aside", "decoded", "deliver", "each_record", "line_records",
-    "numbered_lines", "one_line", "open_sink",
-]  # fmt: skip
-
 T = TypeVar("T")
 OnError = Literal["raise", "yield"]
 Block: TypeAlias = RawBatch | list[RawGraph | BadGraph]
@@ -114,66 +109,46 @@ class File:
         return bool(self.path.suffix.lower() in EXCEL_SUFFIXES)
 
     def begins_with(self, *starts: bytes) -> bool:
-        """Look at the first bytes without taking them."""
-        if self.is_stdin:
-            return any(_begins_with(sys.stdin.buffer, start) for start in starts)
+        """Look at the first bytes."""
         if not self.path.is_file():
             return False
         with self.path.open("rb") as file:
             return bool(file.read(max(map(len, starts))).startswith(starts))
 
     def _open_packed(self) -> AbstractContextManager[IO[bytes]]:
-        return nullcontext(sys.stdin.buffer) if self.is_stdin else self.path.open("rb")
+        return cast("IO[bytes]", self.path.open("rb"))
 
     @contextmanager
     def open(self, *, recode: bool = True) -> Iterator[IO[bytes]]:
         """Open the bytes for one pass: unpacked, and with `recode` in UTF-8 if it is a text."""
         try:
             with self._open_packed() as file:
+                start = cast("io.BufferedReader", file).peek(16)
                 if self.is_excel:
                     with open_sheet(file, str(self)) as text:
                         yield text
-                elif self.path.suffix == ".gz" or _begins_with(file, GZIP):
-                    unpacked = cast("IO[bytes]", io.BufferedReader(_Unpacked(file, str(self)), CHUNK))
-                    yield self._recoded(unpacked) if recode else unpacked
+                elif self.path.suffix == ".gz" or start.startswith(GZIP):
+                    unpacked = _unpacked(file, str(self))
+                    yield _recoded(unpacked, self.encoding, str(self)) if recode else unpacked
                 else:
                     for mark, packer in OTHER_PACKERS.items():
-                        if _begins_with(file, mark):
+                        if start.startswith(mark):
                             raise GraphError(f"packed by {packer}", where=str(self), cure=UNPACK)
-                    yield self._recoded(file) if recode else file
+                    yield _recoded(file, self.encoding, str(self)) if recode else file
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise GraphError(f"damaged or truncated: {error}", where=str(self)) from None
 
-    def _recoded(self, stream: IO[bytes]) -> IO[bytes]:
-        """Return a text as UTF-8."""
-        encoding = self.encoding
-        if encoding is None:
-            marks = (name for mark, name in BYTE_ORDER_MARKS.items() if _begins_with(stream, mark))
-            encoding = next(marks, "utf-8")
-        if encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
-            return stream
-        try:
-            return cast("IO[bytes]", io.BufferedReader(_Recoded(stream, encoding, str(self)), CHUNK))
-        except LookupError:
-            raise GraphError(f"unknown encoding {encoding!r}", where=str(self)) from None
-
-    @contextmanager
-    def open_seekable(self) -> Iterator[IO[bytes]]:
-        """Open a file that can be read in any order. Pipes go through a temporary file."""
-        with self.reopenable() as file, file.open(recode=False) as stream:
-            yield stream
-
     @contextmanager
     def reopenable(self) -> Iterator[File]:
-        """Give a file that can be opened more than once. Pipes are copied to a temporary file."""
+        """Give a file that can be opened more than once, as readers need it. Pipes are copied to disk."""
         if not self.is_pipe:
             yield self
             return
-        suffix = Path(self.path.name.removesuffix(".gz")).suffix
-        packed = self._open_packed() if self.is_excel else self.open(recode=False)
-        with tempfile.NamedTemporaryFile(prefix="grnf-", suffix=suffix) as copy, packed as stream:
-            with room_for(f"the temporary copy of {self}"):
-                shutil.copyfileobj(stream, copy)
+        suffix = "".join(self.path.suffixes[-2:])
+        stream = nullcontext(sys.stdin.buffer) if self.is_stdin else self._open_packed()
+        with tempfile.NamedTemporaryFile(prefix="grnf-", suffix=suffix) as copy:
+            with stream as original, room_for(f"the temporary copy of {self}"):
+                shutil.copyfileobj(original, copy)
                 copy.flush()
             yield self.at(copy.name)
 
@@ -233,80 +208,66 @@ def numbered_lines(
         yield number, line.rstrip(b"\r\n")
 
 
-class _Packed:
-    """A stream that counts the bytes that were read."""
+class _Stream(io.RawIOBase):
+    """A stream of what a function of a number of bytes returns. `jump` seeks, if that is possible."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self.stream, self.count = stream, 0
-        self.seek, self.tell = stream.seek, stream.tell
-
-    def read(self, size: int = -1) -> bytes:
-        data = self.stream.read(size)
-        self.count += len(data)
-        return data
-
-
-class _Unpacked(io.RawIOBase):
-    """What gzip has made, unless it unpacks to far more than was read."""
-
-    def __init__(self, stream: IO[bytes], name: str) -> None:
-        self.packed, self.unpacked, self.title = _Packed(stream), 0, name
-        self.gzip = gzip.GzipFile(fileobj=cast("Any", self.packed))
+    def __init__(self, read_some: Callable[[int], bytes], jump: Callable[..., int] | None = None) -> None:
+        self.read_some, self.jump = read_some, jump
 
     def readable(self) -> bool:
         return True
 
     def seekable(self) -> bool:
-        return True
+        return self.jump is not None
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        return self.gzip.seek(offset, whence)
+        return super().seek(offset, whence) if self.jump is None else self.jump(offset, whence)
 
     def readinto(self, buffer: Any) -> int:
-        data = self.gzip.read1(len(buffer))
-        self.unpacked += len(data)
-        if self.unpacked > max(SMALL_TEXT, LARGEST_RATIO * self.packed.count):
-            raise GraphError(
-                f"unpacks from {self.packed.count} to {self.unpacked} bytes, which looks like a bomb",
-                where=self.title,
-                cure="Unpack it yourself if you trust it",
-            )
+        data = self.read_some(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
 
-class _Recoded(io.RawIOBase):
-    """A text of another encoding as UTF-8."""
+def _unpacked(file: IO[bytes], name: str) -> IO[bytes]:
+    """Return what gzip has made, unless it unpacks to far more than was read."""
+    packed, count = gzip.GzipFile(fileobj=file), 0
 
-    def __init__(self, stream: IO[bytes], encoding: str, name: str) -> None:
-        self.text = io.TextIOWrapper(cast("Any", stream), encoding=encoding, newline="")
-        self.encoding, self.name = encoding, name
-        self.rest = b""
+    def read(size: int) -> bytes:
+        nonlocal count
+        data = packed.read1(size)
+        count += len(data)
+        if count > max(SMALL_TEXT, LARGEST_RATIO * file.tell()):
+            raise GraphError(
+                f"unpacks from {file.tell()} to {count} bytes, which looks like a bomb",
+                where=name,
+                cure="Unpack it yourself if you trust it",
+            )
+        return data
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer."""
-        if not self.rest:
-            try:
-                self.rest = self.text.read(CHUNK).encode()
-            except UnicodeError as error:
-                raise GraphError(f"not {self.encoding} text: {error}", where=self.name) from None
-        count = min(len(buffer), len(self.rest))
-        buffer[:count], self.rest = self.rest[:count], self.rest[count:]
-        return count
-
-    def close(self) -> None:
-        """Leave the stream below open."""
-        if not self.closed:
-            self.text.detach()
-        super().close()
+    return cast("IO[bytes]", io.BufferedReader(_Stream(read, packed.seek), CHUNK))
 
 
-def _begins_with(stream: Any, letters: bytes) -> bool:
-    """Look at the first bytes of an open stream, if that is possible, without taking them."""
-    return hasattr(stream, "peek") and stream.peek(len(letters)).startswith(letters)
+def _recoded(stream: IO[bytes], encoding: str | None, name: str) -> IO[bytes]:
+    """Return a text as UTF-8."""
+    if encoding is None:
+        start = cast("io.BufferedReader", stream).peek(3)
+        marks = (known for mark, known in BYTE_ORDER_MARKS.items() if start.startswith(mark))
+        encoding = next(marks, "utf-8")
+    if encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
+        return stream
+    try:
+        text = io.TextIOWrapper(cast("Any", stream), encoding=encoding, newline="")
+    except LookupError:
+        raise GraphError(f"unknown encoding {encoding!r}", where=name) from None
+
+    def read(size: int) -> bytes:
+        try:
+            return text.read(max(size // 4, 1)).encode()  # a character has four bytes at most
+        except UnicodeError as error:
+            raise GraphError(f"not {encoding} text: {error}", where=name) from None
+
+    return cast("IO[bytes]", io.BufferedReader(_Stream(read), CHUNK))
 
 
 def one_line(text: object) -> str:

@@ -19,8 +19,6 @@ from grnf.io.files.formats import FORMATS
 from grnf.io.files.limits import LONGEST_RECORD
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["LINE_FORMATS", "Position", "follow_graphs"]
-
 LINE_FORMATS = ("jsonl", "smi", "graph6", "sparse6", "digraph6")
 """Formats with one graph per line, which can be read while they are written."""
 PAUSE = 0.2
@@ -89,13 +87,12 @@ def _open_at(path: str, position: Position, title: str) -> Iterator[IO[bytes]]:
         if path != "-" and Path(path).is_file():
             if file.read(2) == GZIP:
                 raise GraphError(f"{title} is compressed by gzip, which cannot be followed: unpack it first")
-            file.seek(max(0, position.offset - CHECKED))
-            before = file.read(min(position.offset, CHECKED))
-            if position.offset and _digest(before) != position.digest:
+            if position.offset and _digest_before(Path(path), position.offset) != position.digest:
                 raise GraphError(
                     f"{title} is not the file that was read before, up to byte {position.offset}: it was "
                     "cut, replaced or changed. Start over with another state, or restore the file"
                 )
+            file.seek(position.offset)
             if not position.whole and file.read(1) not in (b"", b"\n", b"\r"):
                 raise GraphError(
                     "the line was read before it was complete",
@@ -111,12 +108,11 @@ def _blocks(
 ) -> Iterator[tuple[list[bytes], Position]]:
     """Yield whole lines, some at a time, and the position after them."""
     left, place = b"", position
-    file_grows = follow and file is not sys.stdin.buffer and Path(file.name).is_file()
+    path = Path(file.name) if file is not sys.stdin.buffer and Path(file.name).is_file() else None
     while True:
         data = file.read1(CHUNK) if hasattr(file, "read1") else file.read(CHUNK)
-        if not data and file_grows:
-            known = place.offset + len(left)
-            if not Path(file.name).exists() or Path(file.name).stat().st_size < known:
+        if not data and follow and path is not None:
+            if not path.exists() or path.stat().st_size < place.offset + len(left):
                 raise GraphError(
                     "the file was cut or replaced while it was followed", where=title, cure="Start again"
                 )
@@ -130,7 +126,8 @@ def _blocks(
             some = whole[first : first + size]
             text = b"".join(some)
             offset = place.offset + len(text)
-            place = Position(offset, place.line + len(some), text.endswith(b"\n"), _digest_of(file, offset))
+            digest = _digest_before(path, offset) if path is not None else ""
+            place = Position(offset, place.line + len(some), text.endswith(b"\n"), digest)
             yield some, place
         left = left[sum(map(len, whole)) :]
         if len(left) > LONGEST_RECORD:
@@ -139,14 +136,8 @@ def _blocks(
             return
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:32]
-
-
-def _digest_of(file: Any, offset: int) -> str:
-    """Return the digest of the bytes before a position. Standard input and pipes have none."""
-    if file is sys.stdin.buffer or not Path(file.name).is_file():
-        return ""
-    with open(file.name, "rb") as again:
-        again.seek(max(0, offset - CHECKED))
-        return _digest(again.read(min(offset, CHECKED)))
+def _digest_before(path: Path, offset: int) -> str:
+    """Return the digest of the bytes before a position."""
+    with path.open("rb") as file:
+        file.seek(max(0, offset - CHECKED))
+        return hashlib.sha256(file.read(min(offset, CHECKED))).hexdigest()[:32]

@@ -41,10 +41,6 @@ from grnf.io.files.sdf import SDF_SUFFIXES
 from grnf.io.files.tu_files import fits_tu, read_tu_graphs, write_tu, write_tu_folder
 from grnf.io.raw import RawGraph
 
-__all__ = [
-    "FORMATS", "MOLECULES", "TABLES", "TABLE_SUFFIXES", "Format", "register_format", "table_of_formats",
-]  # fmt: skip
-
 EVERYTHING = frozenset({"attributes", "directed", "y", "graph_id"})
 TABLES = ("csv", "tsv")
 """Names for SMILES or edge tables, which their columns distinguish."""
@@ -136,18 +132,11 @@ class Format:
         }
 
 
-def _table(*formats: Format) -> dict[str, Format]:
-    return {entry.name: entry for entry in formats}
-
-
-_MOLECULES: dict[str, Any] = {
-    "fits": fits_smiles,
-    "changes": changed_in_smiles,
-    "reorder": in_smiles_order,
-}
+_MOLECULES: dict[str, Any] = {"fits": fits_smiles, "changes": changed_in_smiles, "reorder": in_smiles_order}
 _LINES: dict[str, Any] = {"may_be_empty": True, "cut": "lines"}
+_DOCUMENT: dict[str, Any] = {"library": "networkx", "streaming": False}
 
-FORMATS: dict[str, Format] = _table(
+_TABLE = (
     Format(
         "parquet",
         "one row per graph, with the columns of Hugging Face graph datasets",
@@ -193,10 +182,9 @@ FORMATS: dict[str, Format] = _table(
         (".graphml", ".xml"),
         read_graphml,
         write_graphml,
-        library="networkx",
         lost="the order of edges",
-        streaming=False,
         carries=EVERYTHING,
+        **_DOCUMENT,
     ),
     Format(
         "gml",
@@ -204,10 +192,9 @@ FORMATS: dict[str, Format] = _table(
         (".gml",),
         read_gml,
         write_gml,
-        library="networkx",
         lost="the order of edges; truth values become 0 and 1",
-        streaming=False,
         carries=EVERYTHING,
+        **_DOCUMENT,
     ),
     Format(
         "gexf",
@@ -215,11 +202,10 @@ FORMATS: dict[str, Format] = _table(
         (".gexf",),
         read_gexf,
         write_gexf,
-        library="networkx",
         lost="the order of edges, y, graph_id",
-        streaming=False,
         carries=frozenset({"attributes", "directed"}),
         one_graph=True,
+        **_DOCUMENT,
     ),
     Format(
         "dot",
@@ -331,6 +317,7 @@ FORMATS: dict[str, Format] = _table(
         library="numpy, scipy",
     ),
 )
+FORMATS: dict[str, Format] = {entry.name: entry for entry in _TABLE}
 """All formats, by name."""
 
 

@@ -20,10 +20,6 @@ from grnf.io.files.npz import ArrayStream
 from grnf.io.raw import BadGraph, RawGraph, checked_raw
 from grnf.typing import BoolArray, IntArray
 
-__all__ = [
-    "parse_graph6", "read_graph6", "read_graph6_array", "write_digraph6", "write_graph6", "write_sparse6",
-]  # fmt: skip
-
 CHUNK = 2**20
 """Characters that are taken apart at a time, eight bytes for each."""
 
@@ -123,7 +119,7 @@ def read_graph6(source: File, *, on_error: OnError = "raise") -> Iterator[RawGra
 
 def read_graph6_array(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a .npy array of graph6 texts or bytes, of any shape, row by row."""
-    with source.open_seekable() as file:
+    with source.open(recode=False) as file:
         array = ArrayStream(file, str(source))
         if array.dtype.kind not in "SU":
             raise GraphError(

@@ -9,7 +9,7 @@ it are read as blocks (`GraphRows`, for Parquet and npz), rows without it one by
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -21,14 +21,10 @@ from grnf._utils.arrays import offsets, ragged_indices
 from grnf._utils.memory import check_graph_memory
 from grnf.errors import GraphError
 from grnf.io.from_arrays import checked_arcs, merged_arcs
-from grnf.io.raw import RawBatch, RawColumn, RawGraph, checked_raw
+from grnf.io.raw import BadGraph, RawBatch, RawColumn, RawGraph, checked_raw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "MISFITS", "GraphRows", "Texts", "graph_of_row", "layout_of", "only_graph", "plain_y", "row_of_graph",
-]  # fmt: skip
-
-MISFITS = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
+MISFITS = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RuntimeError)
 """What rows raise that do not fit together, or that are damaged: `GraphRows` takes them as they come."""
 EXACT = 2**53
 """Whole numbers up to this size are exact as float64; larger ones are stored as text."""
@@ -39,6 +35,8 @@ def graph_of_row(row: Mapping[str, Any]) -> RawGraph:
 
     Without `directed`, a graph whose arcs all have their reverse with equal attributes is undirected.
     """
+    if row.get("grnf_columns") is not None:
+        raise GraphError("grnf_columns are read from Parquet files only", cure="Leave them out")
     if row.get("edge_index") is None:
         raise GraphError("edge_index is missing: it must be two lists, sources and targets")
     arcs = checked_arcs(row["edge_index"])
@@ -47,25 +45,6 @@ def graph_of_row(row: Mapping[str, Any]) -> RawGraph:
     n_nodes = _number_of_nodes(row.get("num_nodes"), arcs, node_feat)
     graph_id = None if row.get("graph_id") is None else str(row["graph_id"])
     directed = row.get("directed")
-    if row.get("grnf_columns") is not None:
-        given = _matrix(row.get("y"), "y")
-        y = np.empty(0) if given is None else given.astype(np.float64).ravel()
-        return only_graph(
-            lambda: GraphRows(
-                [layout_of(row["grnf_columns"])],
-                np.array([n_nodes]),
-                np.array([len(arcs)]),
-                arcs,
-                np.empty((n_nodes, 0)) if node_feat is None else node_feat.reshape(len(node_feat), -1),
-                np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(edge_attr), -1),
-                Texts.of(row.get("node_text") or []),
-                Texts.of(row.get("edge_text") or []),
-                np.array([bool(row.get("directed"))]),
-                [graph_id],
-                np.array([len(y)]),
-                y,
-            )
-        )
     node_columns = {} if node_feat is None else {"node_feat": node_feat}
     edge_columns = {} if edge_attr is None else {"edge_attr": edge_attr}
     target = plain_y(row.get("y"))
@@ -205,19 +184,30 @@ def only_graph(rows: Callable[[], GraphRows]) -> RawGraph:
     return checked_raw(graph.n_nodes, graph.edges, *columns, graph.directed, graph.graph_id, graph.y)
 
 
+def halved(
+    batch: Callable[[int, int], RawBatch],
+    single: Callable[[int], Iterable[RawGraph | BadGraph]],
+    start: int,
+    stop: int,
+) -> Iterator[RawBatch | RawGraph | BadGraph]:
+    """Yield the graphs of rows with the same columns together, halving rows until they have."""
+    middle = (start + stop) // 2
+    try:
+        yield batch(start, stop)
+        return
+    except MISFITS:
+        if middle == start:
+            yield from single(start)
+            return
+    yield from halved(batch, single, start, middle)
+    yield from halved(batch, single, middle, stop)
+
+
 class Texts(NamedTuple):
     """Categorical columns of some rows: one code per entry, -1 if missing, row after row."""
 
     codes: IntArray
     categories: Sequence[str]
-
-    @classmethod
-    def of(cls, columns: Iterable[Sequence[str | None]]) -> Texts:
-        """Return the columns of a row."""
-        entries = [entry for column in columns for entry in column]
-        present = dict.fromkeys(entry for entry in entries if entry is not None)
-        known: dict[Any, int] = {text: code for code, text in enumerate(present)}
-        return cls(np.array([known.get(entry, -1) for entry in entries], np.int64), list(known))
 
 
 class Layout(NamedTuple):

@@ -15,12 +15,6 @@ from typing import IO
 
 from grnf.errors import GraphError
 
-__all__ = [
-    "CELL", "DEEPEST_NESTING", "LARGEST_DOCUMENT", "LARGEST_RATIO", "LONGEST_LINE", "LONGEST_RECORD",
-    "LONGEST_SMILES", "MOST_EMPTY_GRAPHS", "MOST_PRODUCTS", "SMALL_MEMBER", "Member", "new_member",
-    "open_archive",
-]  # fmt: skip
-
 LONGEST_LINE = 2**20
 """Bytes of a line of a table or an edge list: a row of a few columns, never a million of them."""
 

@@ -22,7 +22,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import cache
 from itertools import chain, islice
-from typing import IO, Any, NamedTuple, TypeAlias, cast
+from typing import IO, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -44,15 +44,11 @@ from grnf.io.from_arrays import batch_from_matrices
 from grnf.io.raw import BadGraph, RawGraph
 from grnf.typing import FloatArray
 
-__all__ = ["holds_matrices", "is_number_table", "load_matlab", "read_matrices"]
-
 NUMPY, ZIP = b"\x93NUMPY", b"PK"
 MATLAB, HDF = b"MATLAB 5.0", (b"MATLAB 7.3", b"\x89HDF")
 MARKET = b"%%MatrixMarket"
 HEAD, PACKED = 128, 15
 """Bytes before the first variable of a MATLAB file, and the type of a packed one."""
-SEVERAL = {b"coordinate": 3, b"array": 2}
-"""Sizes that a Matrix Market file gives: rows, columns, and entries if only those that are not 0 follow."""
 LEAST_BYTES = 2
 """Of an entry: a digit and a blank."""
 COMMENTS = ("#", "%")
@@ -77,25 +73,25 @@ def read_matrices(
     names that with a target for each graph of the stack, by default y, label(s) or target(s) if it has that
     length.
     """
-    with source.reopenable() as again, again.open(recode=False) as file:
+    with source.open(recode=False) as file:
         head = file.read(16)
         file.seek(0)
         if head.startswith(ZIP):
             records = _of_archive(file, source, array, y)
         elif head.startswith((MATLAB, *HDF)):
-            records = _of_matlab(again, head, array, y)
+            records = _of_matlab(source, head, array, y)
         elif array is not None or y is not None:
             raise GraphError(f"{source} holds one array: array= and y= name those of .npz and .mat files")
         elif head.startswith(NUMPY):
             records = _of_array(ArrayStream(file, str(source)), None, str(source), {})
         else:
-            records = iter([(str(source), None, again)])
+            records = iter([(str(source), None, source)])
         yield from each_record(records, _graph, on_error)
 
 
 def holds_matrices(source: File) -> bool:
     """Whether a .npy file holds numbers, or a .npz file is not in the format of `write_graphs`."""
-    with source.open_seekable() as file:
+    with source.open(recode=False) as file:
         if file.read(2) == ZIP:
             with open_archive(file, str(source)) as archive:
                 return "grnf_format.npy" not in archive.namelist()
@@ -105,8 +101,7 @@ def holds_matrices(source: File) -> bool:
 def _graph(content: File | dict[str, Any] | tuple[Any, str | None, Any]) -> RawGraph:
     """Return the graph of a matrix, with its name and target, of a text, or of the arrays of PyG."""
     if isinstance(content, dict):
-        row = {ROW[name]: values if values.ndim else values.item() for name, values in content.items()}
-        return graph_of_row(row)
+        return graph_of_row(content)
     if isinstance(content, File):
         with content.open() as file:
             is_market = file.read(len(MARKET)) == MARKET
@@ -143,7 +138,7 @@ def _of_array(values: Any, name: str | None, where: str, others: Mapping[str, An
         count, matrices = len(values), values
     elif hasattr(values, "tocoo") or (axis := _axis_of_graphs(values, title)) is None:
         _targets(others, 0)
-        yield where, name, (values.whole() if isinstance(values, ArrayStream) else values, name, None)
+        yield where, name, (_whole(values), name, None)
         return
     elif isinstance(values, ArrayStream) and axis == 0 and not values.fortran_order:
         count, n = values.shape[:2]
@@ -151,8 +146,7 @@ def _of_array(values: Any, name: str | None, where: str, others: Mapping[str, An
             raise GraphError(f"{count} matrices without entries", where=where)
         matrices = (values.take(n * n).reshape(n, n) for _ in range(count))
     else:
-        matrices = np.moveaxis(values.whole() if isinstance(values, ArrayStream) else values, axis, 0)
-        count = len(matrices)
+        count, matrices = values.shape[axis], np.moveaxis(_whole(values), axis, 0)
     targets, unit = _targets(others, count), "cell" if isinstance(values, list) else "matrix"
     for place, matrix in enumerate(matrices):
         yield f"{title}, {unit} {place}", None, (matrix, None, targets[place] if targets else None)
@@ -197,57 +191,55 @@ def _role(values: Any) -> str | None:
     return "stack" if len(shape) == 3 and shape[1] in (shape[0], shape[2]) else None
 
 
-def _chosen(
-    roles: Mapping[str, str | None], array: str | None, y: str | None, source: File
-) -> tuple[list[str], list[str]]:
-    """Return which arrays of a file are read as graphs, and which may hold their targets."""
+def _of_archive(file: IO[bytes], source: File, array: str | None, y: str | None) -> Iterator[_Record]:
+    with open_archive(file, str(source)) as archive, ExitStack() as stack:
+        arrays: dict[str, ArrayStream | None] = {}
+        for member_name in archive.namelist():
+            name = member_name.removesuffix(".npy")
+            if name != member_name:
+                arrays[name] = None
+                with suppress(GraphError):  # objects, names of subjects
+                    member = stack.enter_context(closing(Member(archive, member_name, str(source))))
+                    arrays[name] = ArrayStream(member, f"{source}: array {name!r}", member.size)
+        if "format" in arrays and set(arrays) <= SPARSE:
+            yield str(source), None, (_sparse(file, source), None, None)
+        elif "edge_index" in arrays and array is None:
+            row = {ROW[name]: _whole(values) for name, values in arrays.items() if name in ROW}
+            yield str(source), None, {name: v if v.ndim else v.item() for name, v in row.items()}
+        else:
+            yield from _of_arrays(arrays, source, array, y)
+
+
+def _of_arrays(
+    arrays: Mapping[str, Any], source: File, array: str | None, y: str | None
+) -> Iterator[_Record]:
+    """Yield the matrices among named arrays, of a stack with their targets."""
+    roles = {name: _role(values) for name, values in arrays.items()}
     for name, use in ((array, ""), (y, " for y")):
         if name is not None and name not in roles:
             raise GraphError(f"{source} has no array {name!r}{use}. Available: {list(roles)[:20]}")
-    others = [name for name in roles if roles[name] is None and name in (TARGETS if y is None else (y,))]
-    if array is not None:
-        return [array], others
     stacks = [name for name, role in roles.items() if role == "stack"]
-    if len(stacks) > 1:
+    if array is None and len(stacks) > 1:
         raise GraphError(
             f"the arrays {stacks[:20]} are all stacks of matrices",
             where=str(source),
             cure="Select one with array=",
         )
     chosen = stacks or [name for name, role in roles.items() if role == "matrix"]
+    chosen = chosen if array is None else [array]
     if not chosen:
         raise GraphError(
             f"{source}: none of the arrays {list(roles)[:20]} is an adjacency matrix, shape (n, n), or a "
             "stack of them, shape (graphs, n, n)"
         )
-    return chosen, others
+    names = [name for name in (TARGETS if y is None else [y]) if name in roles and roles[name] is None]
+    targets = {name: _whole(arrays[name]) for name in names if arrays[name] is not None}
+    for name in chosen:
+        yield from _of_array(arrays[name], name, str(source), targets)
 
 
-def _of_archive(file: IO[bytes], source: File, array: str | None, y: str | None) -> Iterator[_Record]:
-    with open_archive(file, str(source)) as archive, ExitStack() as stack:
-
-        def stream(name: str) -> ArrayStream:
-            member = stack.enter_context(closing(Member(archive, f"{name}.npy", str(source))))
-            return ArrayStream(member, f"{source}: array {name!r}", member.size)
-
-        names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-        if "format" in names and set(names) <= SPARSE:
-            yield str(source), None, (_sparse(file, source), None, None)
-            return
-        if "edge_index" in names and array is None:
-            yield str(source), None, {name: stream(name).whole() for name in names if name in ROW}
-            return
-        roles: dict[str, str | None] = dict.fromkeys(names)
-        others = {}
-        for name in names:
-            with suppress(GraphError):  # objects, names of subjects
-                roles[name] = _role(stream(name))
-        chosen, targets = _chosen(roles, array, y, source)
-        for name in targets:
-            with suppress(GraphError):
-                others[name] = stream(name).whole()
-        for name in chosen:
-            yield from _of_array(stream(name), name, str(source), others)
+def _whole(values: Any) -> Any:
+    return values.whole() if isinstance(values, ArrayStream) else values
 
 
 def _sparse(file: IO[bytes], source: File) -> Any:
@@ -274,10 +266,7 @@ def _of_matlab(source: File, head: bytes, array: str | None, y: str | None) -> I
         arrays: dict[str, Any] = _called(load_matlab, data, source.isolated)
     except GraphError as error:
         raise error.located(where=str(source)) from None
-    chosen, targets = _chosen({name: _role(values) for name, values in arrays.items()}, array, y, source)
-    others = {name: arrays[name] for name in targets}
-    for name in chosen:
-        yield from _of_array(arrays[name], name, str(source), others)
+    yield from _of_arrays(arrays, source, array, y)
 
 
 # ---- files that scipy reads
@@ -319,7 +308,7 @@ def load_matlab(data: bytes) -> dict[str, Any]:
     from scipy.io import loadmat
 
     try:
-        variables = loadmat(cast("Any", io.BytesIO(data)))
+        variables = loadmat(cast("Any", io.BytesIO(data)), spmatrix=False)
         return {name: _variable(value) for name, value in variables.items() if not name.startswith("__")}
     except Exception as error:  # whatever a damaged file makes of it
         raise GraphError(f"damaged MATLAB file: {error or type(error).__name__}") from None
@@ -383,20 +372,18 @@ def _check_packed(data: bytes) -> None:
 
 def _check_market(data: bytes) -> None:
     """Compare the sizes that a file claims with its length, and with what a graph may have."""
-    head, _, rest = data.partition(b"\n")
-    words = head.lower().split()
-    if len(words) != 5 or words[1] != b"matrix" or words[2] not in SEVERAL:
-        raise GraphError(f"expected the header of a matrix, got {head[:80]!r}")
-    line = next((text for text in io.BytesIO(rest) if text.strip() and not text.startswith(b"%")), b"")
-    sizes = [int(word) for word in line.split() if word.isdigit() and len(word) < 20]
-    if len(sizes) != SEVERAL[words[2]] or len(line.split()) != len(sizes):
-        raise GraphError(f"expected {SEVERAL[words[2]]} sizes after the header, got {line[:80]!r}")
-    if sizes[0] != sizes[1]:
-        raise GraphError(f"an adjacency matrix must be square, got shape ({sizes[0]}, {sizes[1]})")
-    check_graph_memory(sizes[0])
-    count = sizes[2] if len(sizes) == 3 else sizes[0] * (sizes[0] - 1) // 2
-    if count * LEAST_BYTES > len(rest) + 1:
-        raise GraphError(f"truncated: {count} entries claimed in {len(rest)} bytes")
+    from scipy.io import mminfo
+
+    try:
+        n, width, count, form, *_ = mminfo(io.BytesIO(data))
+    except (ValueError, OverflowError) as error:
+        raise GraphError(f"damaged Matrix Market file: {error}") from None
+    if n != width:
+        raise GraphError(f"an adjacency matrix must be square, got shape ({n}, {width})")
+    check_graph_memory(n)
+    count = count if form == "coordinate" else n * (n - 1) // 2  # one half of a symmetric array is there
+    if count * LEAST_BYTES > len(data):
+        raise GraphError(f"truncated: {count} entries claimed in {len(data)} bytes")
 
 
 # ---- adjacency matrices as text
@@ -405,11 +392,10 @@ def _check_market(data: bytes) -> None:
 def is_number_table(source: File, least: int = 2) -> bool:
     """Whether a text is a square table of numbers with at least so many columns."""
     try:
-        layout, rows = _layout(source)
-        _, first = next(rows)
-        enough = layout.width >= least and _are_numbers(first[-layout.width :])
-        most = layout.width + layout.may_have_header
-        return enough and 1 + sum(1 for _ in islice(rows, most)) in (layout.width, most)
+        width, _, rows = _number_rows(source)
+        fields = next(rows)[1][-width:]
+        enough = width >= least and _are_numbers(fields)
+        return enough and 1 + sum(1 for _ in islice(rows, width + 1)) in (width, width + _only_count(fields))
     except (GraphError, StopIteration):
         return False
 
@@ -418,59 +404,49 @@ def _read_number_table(source: File) -> RawGraph:
     """Read the matrix of a text."""
     import scipy.sparse as sp
 
-    layout, rows = _layout(source)
+    n, names, rows = _number_rows(source)
     nonzeros: list[tuple[Any, Any]] = []
-    labels = []
+    labels, length = [], 0
     for line, fields in rows:
-        if len(fields) != layout.width + layout.labels:
-            raise GraphError(
-                f"the rows of an adjacency matrix must have equal lengths, got {len(fields)} fields after "
-                f"{layout.width + layout.labels}",
-                where=f"line {line}",
+        length = length or len(fields)
+        if len(fields) != length:
+            problem = (
+                f"the rows of an adjacency matrix must have equal lengths, got {len(fields)} fields after"
             )
-        labels += fields[: layout.labels]
-        values = _numbers(fields[layout.labels :], line)
+            raise GraphError(f"{problem} {length}", where=f"line {line}")
+        if not nonzeros:
+            may_count = length == n and _only_count(fields)
+        labels += fields[: length - n]
+        values = _numbers(fields[length - n :], line)
         places = np.flatnonzero(values != 0)
         nonzeros.append((places, values[places]))
-    if layout.may_have_header and len(nonzeros) == layout.width + 1:  # the first row only counts the columns
+    if len(nonzeros) == n + 1 and may_count:  # the first row only counts the columns
         nonzeros = nonzeros[1:]
-    n = layout.width
     if len(nonzeros) != n:
         raise GraphError(f"{len(nonzeros)} rows of {n} numbers, but an adjacency matrix must be square")
     ends = np.repeat(np.arange(n), [len(places) for places, _ in nonzeros])
     others = np.concatenate([np.empty(0, np.int64), *(places for places, _ in nonzeros)])
     weights = np.concatenate([np.empty(0), *(values for _, values in nonzeros)])
     raw = batch_from_matrices([sp.coo_array((weights, (ends, others)), shape=(n, n))])[0]
-    names = layout.names or labels
+    names = names or labels
     if not names or _only_count(names):
         return raw
     return replace(raw, node_columns={"name": np.array(names, dtype=object)})
 
 
-class _Layout(NamedTuple):
-    """Columns of numbers, what the first row calls them, labels of each row, whether row 1 may only count."""
-
-    width: int
-    names: list[str]
-    labels: int
-    may_have_header: bool
-
-
-def _layout(source: File) -> tuple[_Layout, Iterator[tuple[int, list[str]]]]:
-    """Look at the first two rows. Also return the rows of numbers."""
+def _number_rows(source: File) -> tuple[int, list[str], Iterator[tuple[int, list[str]]]]:
+    """Return the number of columns of numbers, their names in the first row if it has some, and the rows."""
     rows = _rows(source)
     head = list(islice(rows, 2))
     if not head:
         raise GraphError("the table has no numbers, but it must be an adjacency matrix")
-    first = head[0][1]
+    first, second = head[0][1], head[-1][1]
     if _are_numbers(first):
-        return _Layout(len(first), [], 0, _only_count(first)), chain(head, rows)
-    if first[0] and len(first) > 1 and _are_numbers(first[1:]):
-        return _Layout(len(first) - 1, [], 1, False), chain(head, rows)
-    second = head[-1][1]
-    labels = int(not first[0] or len(second) > len(first) or not _are_numbers(second[:1]))
-    width = len(second) - labels
-    return _Layout(width, first[len(first) - width :], labels, False), chain(head[1:], rows)
+        return len(first), [], chain(head, rows)
+    if first[0] and len(first) > 1 and _are_numbers(first[1:]):  # the name of a row
+        return len(first) - 1, [], chain(head, rows)
+    width = len(second) - (not first[0] or len(second) > len(first) or not _are_numbers(second[:1]))
+    return width, first[len(first) - width :], chain(head[1:], rows)
 
 
 def _rows(source: File) -> Iterator[tuple[int, list[str]]]:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import tempfile
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -19,35 +18,20 @@ from typing import IO, Any
 
 import numpy as np
 
+from grnf._utils.lazy import guest
 from grnf._utils.running import in_processes
 from grnf.errors import GraphError
-from grnf.io.files.edge_table import PendingRows, write_rows
-from grnf.io.files.file import File, OnError, decoded, open_sink
+from grnf.io.files.edge_table import PendingRows
+from grnf.io.files.file import File, OnError, open_sink
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_SMILES
-from grnf.io.files.parquet import guest, open_parquet
+from grnf.io.files.parquet import open_parquet
 from grnf.io.files.sdf import END_OF_RECORD
-from grnf.io.files.tables import (
-    BLOCK,
-    SMILES_NAMES,
-    Rows,
-    cell,
-    find_column,
-    in_chunks,
-    rows_of_records,
-    table_of,
-)
+from grnf.io.files.tables import ID_NAMES, Rows, cell, find_column, table_of, usual_column
 from grnf.io.files.values import scalar_y
 from grnf.io.from_molecules import batch_from_smiles, raw_from_smiles, smiles_from_raw
 from grnf.io.losses import losses
 from grnf.io.raw import Cell, RawBatch, RawGraph
 
-__all__ = [
-    "changed_in_smiles", "copy_molecules", "fits_smiles", "in_smiles_order", "is_smi_header",
-    "molecules_of_values", "read_smiles", "read_smiles_lines", "write_smiles", "write_smiles_lines",
-]  # fmt: skip
-
-EXTENSION = re.compile(r"\A\|[^|]*\|")
-"""Coordinates, labels and the like of CXSMILES, after the SMILES."""
 ATOMS = ("symbol", "charge", "aromatic", "hydrogens", "degree", "hybridization")
 BONDS = ("type", "conjugated", "ring")
 
@@ -72,7 +56,14 @@ def read_smiles(
     are columns that go with the molecules as graph columns. `standardize` and `stereo` are those of
     `grnf.io.from_molecules.batch_from_molecules`.
     """
-    return _molecules(_table_rows(file, column, y, graph_id, keep), standardize, stereo, on_error, n_jobs)
+    if find_spec("rdkit") is None:
+        raise ImportError("SMILES need RDKit: pip install 'grnf[chem]'")
+    convert = partial(_molecules_of_rows, standardize=standardize, stereo=stereo)
+    for rows, batch in in_processes(convert, _table_rows(file, column, y, graph_id, keep), n_jobs):
+        errors = {row: GraphError(why, where=rows.where(row)) for row, why in sorted(batch.bad.items())}
+        if errors and on_error == "raise":
+            raise next(iter(errors.values()))
+        yield replace(batch, bad={row: str(error) for row, error in errors.items()})
 
 
 def read_smiles_lines(
@@ -84,21 +75,8 @@ def read_smiles_lines(
     n_jobs: int | None = None,
 ) -> Iterator[RawBatch]:
     """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name". As in `read_smiles`."""
-    return _molecules(_line_rows(file), standardize, stereo, on_error, n_jobs)
-
-
-def _molecules(
-    blocks: Iterator[Rows], standardize: bool, stereo: bool, on_error: OnError, n_jobs: int | None
-) -> Iterator[RawBatch]:
-    """Yield the molecules of rows. Reasons get the positions of their rows, or the first is raised."""
-    if find_spec("rdkit") is None:
-        raise ImportError("SMILES need RDKit: pip install 'grnf[chem]'")
-    convert = partial(_molecules_of_rows, standardize=standardize, stereo=stereo)
-    for rows, batch in in_processes(convert, blocks, n_jobs):
-        errors = {row: GraphError(why, where=rows.where(row)) for row, why in sorted(batch.bad.items())}
-        if errors and on_error == "raise":
-            raise next(iter(errors.values()))
-        yield replace(batch, bad={row: str(error) for row, error in errors.items()})
+    file.format = "smi"
+    return read_smiles(file, standardize=standardize, stereo=stereo, on_error=on_error, n_jobs=n_jobs)
 
 
 def _molecules_of_rows(rows: Rows, standardize: bool, stereo: bool) -> tuple[Rows, RawBatch]:
@@ -124,17 +102,18 @@ def molecules_of_values(values: Iterable[Any], **options: bool) -> RawBatch:
 
 def copy_molecules(file: File, format: str, keep: Iterable[int], output: str | os.PathLike[str]) -> None:
     """Write the records of a file of molecules that have these positions, unchanged and with all columns."""
-    kept = set(keep)
+    kept, file.format = set(keep), format
     with open_sink(output) as sink:
-        if format != "smi" and table_of(file).kind == "parquet":
-            with file.open_seekable() as stream:
-                guest().write_table(open_parquet(stream, str(file)).read().take(sorted(kept)), sink)
+        if table_of(file).kind == "parquet":
+            with file.open(recode=False) as stream:
+                guest("pyarrow.parquet", "Parquet files").write_table(
+                    open_parquet(stream, str(file)).read().take(sorted(kept)), sink
+                )
             return
         if format == "sdf":
             ends: list[int] = [n for n, line in file.lines(LONGEST_LINE) if line.startswith(END_OF_RECORD)]
         else:
-            blocks = _line_rows(file) if format == "smi" else table_of(file).blocks()
-            ends = [place for rows in blocks for place in rows.places]
+            ends = [place for rows in table_of(file).blocks() for place in rows.places]
         first = 1 if format == "sdf" else ends[0]
         with file.open() as stream:
             for number, line in enumerate(stream, start=1):
@@ -156,33 +135,32 @@ def _table_rows(
     """Yield the rows of a table with ids, targets and "smiles" as columns, and those to keep."""
     if isinstance(keep, str) or "smiles" in keep:
         raise GraphError(f"keep takes a list of names other than smiles, which is there, got {keep!r}")
-    with file.reopenable() as again:
-        table = table_of(again)
-        if not table.columns:
-            return
-        usual = [name for name in ("y", "Y") if name in table.columns][:1]
-        asked = usual if y is None else [y] if isinstance(y, str) else y
-        targets = [find_column(table.columns, name, (), "y", again) for name in asked]
-        for each in keep:
-            find_column(table.columns, each, (), "kept values", again)
-        smiles, id_column = table.smiles_column(column), table.id_column(graph_id)
-        id_column = None if id_column == smiles else id_column
-        several = y is not None and not isinstance(y, str)
-        for rows in table.blocks([smiles, *([id_column] if id_column else []), *targets, *keep]):
-            given, nothing = rows.columns, [None] * len(rows)
-            values = [list(map(cell, given[name])) for name in targets]
-            columns: dict[str, list[Any]] = {
-                ID: [_text(value) for value in given[id_column]] if id_column else nothing,
-                TARGET: [[column[row] for column in values] for row in range(len(rows))]
-                if several
-                else [*values, nothing][0],
-                "smiles": [_text(value) for value in given[smiles]],
-                **{name: [_kept(value, table.kind) for value in given[name]] for name in keep},
-            }
-            for row in rows.problems:  # which field belongs to which column is not known
-                for name in columns.keys() - {ID}:
-                    columns[name][row] = None
-            yield replace(rows, columns=columns)
+    table = table_of(file)
+    if not table.columns:
+        return
+    usual = [name for name in ("y", "Y") if name in table.columns][:1]
+    targets = usual if y is None else [y] if isinstance(y, str) else y
+    for name in (*targets, *keep, *([] if graph_id is None else [graph_id])):
+        find_column(table.columns, name, (), "values", file)
+    smiles = table.smiles_column(column)
+    id_column = usual_column(table.columns, ID_NAMES) if graph_id is None else graph_id
+    id_column = None if id_column == smiles else id_column
+    several = y is not None and not isinstance(y, str)
+    for rows in table.blocks([smiles, *([id_column] if id_column else []), *targets, *keep]):
+        given, nothing = rows.columns, [None] * len(rows)
+        values = [list(map(cell, given[name])) for name in targets]
+        columns: dict[str, list[Any]] = {
+            ID: [_text(value) for value in given[id_column]] if id_column else nothing,
+            TARGET: [[column[row] for column in values] for row in range(len(rows))]
+            if several
+            else [*values, nothing][0],
+            "smiles": [_text(value) for value in given[smiles]],
+            **{name: [_kept(value, table.kind) for value in given[name]] for name in keep},
+        }
+        for row in rows.problems:  # which field belongs to which column is not known
+            for name in columns.keys() - {ID}:
+                columns[name][row] = None
+        yield replace(rows, columns=columns)
 
 
 def _text(value: Any) -> str | None:
@@ -196,38 +174,6 @@ def _kept(value: Any, kind: str) -> Any:
     if isinstance(value, (list, dict)):
         return json.dumps(value, default=str)
     return value if isinstance(value, str) else cell(value)
-
-
-def is_smi_header(line: bytes) -> bool:
-    """Whether one of the first lines of a .smi file is a comment, or has names of columns, SMILES first."""
-    text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
-    words = text.lower().split()
-    return bool(words) and (words[0].startswith("#") or words[0] in SMILES_NAMES)
-
-
-def _line_rows(file: File) -> Iterator[Rows]:
-    """Yield the lines of a .smi file as rows with the columns of `_table_rows`."""
-    for some in in_chunks(_line_records(file), BLOCK):
-        yield rows_of_records(f"{file}, line", some, (ID, TARGET, "smiles"))
-
-
-def _line_records(file: File) -> Iterator[tuple[int, list[str | None], str]]:
-    last = 0  # line of the header
-    for number, line in file.lines_or_errors(LONGEST_LINE):
-        try:
-            if isinstance(line, GraphError):
-                raise line
-            if number == last + 1 and is_smi_header(line):
-                last = number
-                continue
-            if not line.strip():
-                continue
-            smiles, *rest = decoded(line).split(None, 1) or [""]
-        except GraphError as error:
-            yield number, [None] * 3, str(error)
-        else:
-            name = EXTENSION.sub("", rest[0]).strip().partition("\t")[0] if rest else None
-            yield number, [name or None, None, smiles], ""
 
 
 def _checked_smiles(smiles: Any) -> str:
@@ -270,8 +216,8 @@ def write_smiles_lines(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
 
 def write_smiles(path: Path, graphs: Iterable[RawGraph]) -> None:
     """Write a table with the columns smiles and, if a graph has them, graph_id and y."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
-        table = PendingRows(file, ("smiles",))
+    with ExitStack() as stack:
+        table = PendingRows(stack, ("smiles",))
         for index, graph in enumerate(graphs):
             row = {"smiles": _smiles(graph, index)}
             if graph.graph_id is not None:
@@ -279,7 +225,7 @@ def write_smiles(path: Path, graphs: Iterable[RawGraph]) -> None:
             if graph.y is not None:
                 row["y"] = scalar_y(graph.y, "a table")
             table.add(row)
-        write_rows(path, table.kinds, table.rows())
+        table.write(path)
 
 
 def _smiles(graph: RawGraph, index: int) -> str:

@@ -20,14 +20,13 @@ from typing import IO, Any
 
 import numpy as np
 
+from grnf._utils.lazy import guest
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, decoded, each_record, line_records
 from grnf.io.files.graph_rows import graph_of_row
 from grnf.io.files.limits import LARGEST_DOCUMENT, LONGEST_RECORD
-from grnf.io.files.values import check_names, graph_of_rows, plain_rows, scalar_y
+from grnf.io.files.values import graph_of_rows, plain_tables, scalar_y
 from grnf.io.raw import BadGraph, RawGraph
-
-__all__ = ["graph_of_line", "read_json", "read_json_lines", "write_json", "write_json_lines"]
 
 DEEPEST = 2000
 """Brackets that may be open; those within texts are counted too."""
@@ -47,53 +46,47 @@ def read_json(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph |
 
 def _documents(file: File) -> Iterator[tuple[str, Any]]:
     """Yield the position of each graph and its object: of a list, of a list "graphs", or the only one."""
-    try:
-        import ijson
-    except ImportError:
-        raise ImportError("lists of graphs in JSON need ijson: pip install 'grnf[io]'") from None
-    with file.reopenable() as again:
-        prefix = _prefix(again, ijson)
-        if prefix is None:
-            yield str(file), _parsed(decoded(again.whole(), str(file)), str(file))
-            return
-        index = 0
-        with again.open() as source:
-            stream = _Limited(source)
-            try:
-                for document in ijson.items(stream, prefix):  # its own floats would end at 63 bits
-                    yield f"{file}, graph {index}", _with_floats(document)
-                    index, stream.count = index + 1, 0
-            except GraphError as error:
-                raise error.located(where=f"{file}, graph {index}") from None
-            except (ijson.JSONError, *DAMAGE):
-                problem, cure = "invalid JSON, or the file is truncated", "Write null instead of NaN"
-                raise GraphError(problem, where=f"{file}, graph {index}", cure=cure) from None
+    ijson = guest("ijson", "lists of graphs in JSON")
+    prefix = _prefix(file, ijson)
+    if prefix is None:
+        yield str(file), _parsed(decoded(file.whole(), str(file)), str(file))
+        return
+    index = 0
+    with file.open() as source:
+        stream = _Limited(source)
+        try:
+            for document in ijson.items(stream, prefix):  # its own floats would end at 63 bits
+                yield f"{file}, graph {index}", _with_floats(document)
+                index, stream.count = index + 1, 0
+        except GraphError as error:
+            raise error.located(where=f"{file}, graph {index}") from None
+        except (ijson.JSONError, *DAMAGE):
+            problem, cure = "invalid JSON, or the file is truncated", "Write null instead of NaN"
+            raise GraphError(problem, where=f"{file}, graph {index}", cure=cure) from None
 
 
 def _with_floats(value: Any) -> Any:
     """Return a document with floats for the decimal numbers of ijson."""
-    if isinstance(value, Decimal):
-        return float(value)
     if isinstance(value, dict):
         return {key: _with_floats(entry) for key, entry in value.items()}
-    return [_with_floats(entry) for entry in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_with_floats(entry) for entry in value]
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def _prefix(file: File, ijson: Any) -> str | None:
     """Return where the graphs of a document are, as ijson calls it, or None if it is one graph."""
     with file.open() as stream:
-        depth = 0
         try:
-            for event, value in ijson.basic_parse(_Limited(stream)):
-                if not depth and event == "start_array":
+            for prefix, event, value in ijson.parse(_Limited(stream)):
+                if not prefix and event == "start_array":
                     return "item"
-                if depth == 1 and event == "map_key" and value in STRUCTURAL:
+                if not prefix and event == "map_key" and value in STRUCTURAL:
                     return "graphs.item" if value == "graphs" else None
-                depth += (event in ("start_map", "start_array")) - (event in ("end_map", "end_array"))
         except GraphError as error:
             raise error.located(where=str(file)) from None
         except (ijson.JSONError, *DAMAGE):  # the reader names the fault
-            return None
+            pass
     return None
 
 
@@ -153,7 +146,10 @@ def _graph(document: Any) -> RawGraph:
     lists = document["elements"] if of_cytoscape else document
     nodes, edges = lists.get("nodes"), lists.get("edges", lists.get("links"))
     if of_cytoscape:
-        nodes, edges = ([_data(item) for item in items or ()] for items in (nodes, edges))
+        nodes, edges = (
+            [item.get("data", item) if isinstance(item, dict) else item for item in items or ()]
+            for items in (nodes, edges)
+        )
     if not isinstance(nodes, list) or not isinstance(edges, list):
         raise GraphError(
             "'nodes' and 'edges' (or 'links') must be lists, as networkx.node_link_data writes them"
@@ -163,13 +159,17 @@ def _graph(document: Any) -> RawGraph:
     source, target = ("from", "to") if {"from", "to"} <= first.keys() - {"source"} else ("source", "target")
     structural = {source, target, *(["key"] if multigraph else []), *(["id"] if of_cytoscape else [])}
     has_ids = any(not isinstance(node, dict) or "id" in node for node in nodes)
+
+    def others(item: Mapping[str, Any], structural: set[str]) -> dict[str, Any]:
+        return {key: value for key, value in item.items() if key not in structural}
+
     graph = graph_of_rows(
         [
-            (_end(node, "id", "node") if has_ids else place, _others(node, {"id"}))
+            (_end(node, "id", "node") if has_ids else place, others(node, {"id"}))
             for place, node in enumerate(nodes)
         ],
         [
-            (_end(edge, source, "edge"), _end(edge, target, "edge"), _others(edge, structural))
+            (_end(edge, source, "edge"), _end(edge, target, "edge"), others(edge, structural))
             for edge in edges
         ],
         directed=bool(document.get("directed", False)),
@@ -181,15 +181,6 @@ def _graph(document: Any) -> RawGraph:
             "an edge is repeated and 'multigraph' is false", cure="Set it to true to sum them up"
         )
     return graph
-
-
-def _data(item: Any) -> Any:
-    """Return the values of a node or edge of Cytoscape."""
-    return item.get("data", item) if isinstance(item, dict) else item
-
-
-def _others(item: Mapping[str, Any], structural: set[str]) -> dict[str, Any]:
-    return {key: value for key, value in item.items() if key not in structural}
 
 
 def _end(item: Any, key: str, kind: str) -> Hashable:
@@ -207,10 +198,6 @@ def _end(item: Any, key: str, kind: str) -> Hashable:
 
 def _graph_values(document: Mapping[str, Any]) -> Mapping[str, Any]:
     values = document.get("graph", document.get("data"))
-    if isinstance(values, list):  # older networkx wrote pairs
-        values = {
-            pair[0]: pair[1] for pair in values if isinstance(pair, list) and len(pair) == 2 and str(pair[0])
-        }
     outside = {key: document[key] for key in ("id", "name", "y") if document.get(key) is not None}
     return {**outside, **values} if isinstance(values, dict) else outside
 
@@ -227,10 +214,7 @@ def _has_repeats(graph: RawGraph) -> bool:
 
 
 def _document(graph: RawGraph) -> bytes:
-    node_names, nodes = plain_rows(graph.node_columns, graph.n_nodes, vectors=True)
-    edge_names, edges = plain_rows(graph.edge_columns, len(graph.edges), vectors=True)
-    check_names(node_names, {"id"}, "node-link JSON")
-    check_names(edge_names, {"source", "target", "key"}, "node-link JSON")
+    tables = plain_tables(graph, "node-link JSON", {"id"}, {"source", "target", "key"}, vectors=True)
     values: dict[str, Any] = {}
     if graph.graph_id is not None:
         values["id"] = graph.graph_id
@@ -240,10 +224,10 @@ def _document(graph: RawGraph) -> bytes:
         "directed": graph.directed,
         "multigraph": _has_repeats(graph),
         "graph": values,
-        "nodes": [{"id": index, **row} for index, row in enumerate(nodes)],
+        "nodes": [{"id": index, **row} for index, row in enumerate(tables["node"][1])],
         "edges": [
             {"source": source, "target": target, **row}
-            for (source, target), row in zip(graph.edges.tolist(), edges, strict=True)
+            for (source, target), row in zip(graph.edges.tolist(), tables["edge"][1], strict=True)
         ],
     }
     try:

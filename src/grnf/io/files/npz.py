@@ -13,26 +13,25 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record
-from grnf.io.files.graph_rows import MISFITS, GraphRows, Texts, layout_of, only_graph, row_of_graph
+from grnf.io.files.graph_rows import GraphRows, Texts, halved, layout_of, only_graph, row_of_graph
 from grnf.io.files.limits import Member, new_member, open_archive
 from grnf.io.files.values import runs
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
-
-__all__ = ["ArrayStream", "read_npz", "write_npz"]
 
 COUNTS = ("num_nodes", "num_edges", "node_width", "edge_width", "node_texts", "edge_texts", "y_size")
 FLAGS = ("directed", "graph_id", "grnf_columns")
 LONG = ("edges", "node_feat", "edge_attr", "node_text", "edge_text", "y")
 KINDS = {"node_feat": "f", "edge_attr": "f", "y": "f", "directed": "b", "text": "u"}
+DTYPES = {"f": np.float64, "b": np.bool_, "u": np.uint8, "i": np.int64}
 BLOCK, NUMBERS = 1024, 2**17
 """Graphs, and entries of all arrays, that are in memory at a time."""
 
@@ -67,18 +66,23 @@ class ArrayStream:
         claimed = self.length * self.dtype.itemsize
         if claimed > size or self.length > size:
             raise GraphError(f"truncated: the header claims {claimed} bytes, the file has {size}", where=name)
-        self.file, self.name, self.left = file, name, self.length
+        self.file, self.name, self.unread = file, name, self.length
         self.buffer: npt.NDArray[Any] = np.empty(0, dtype=self.dtype)
+
+    @property
+    def left(self) -> int:
+        """Number of entries that were not taken."""
+        return self.unread + len(self.buffer)
 
     def take(self, count: int) -> npt.NDArray[Any]:
         """Return the next entries as one row."""
         if count > len(self.buffer):
             missing = count - len(self.buffer)
-            fetched = min(max(missing, BYTES // max(self.dtype.itemsize, 1)), self.left)
+            fetched = min(max(missing, BYTES // max(self.dtype.itemsize, 1)), self.unread)
             data = self.file.read(fetched * self.dtype.itemsize)
             if fetched < missing or len(data) < fetched * self.dtype.itemsize:
                 raise GraphError("truncated array", where=self.name)
-            self.left -= fetched
+            self.unread -= fetched
             self.buffer = np.concatenate([self.buffer, np.frombuffer(data, dtype=self.dtype, count=fetched)])
         taken, self.buffer = self.buffer[:count], self.buffer[count:]
         return taken
@@ -92,22 +96,30 @@ def write_npz(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write all graphs. Arrays wait in temporary files until their lengths are known. Texts in memory."""
     codes: dict[str, int] = {}
     with ExitStack() as stack:
-        spools = {name: _Spool(name, stack) for name in (*COUNTS, *FLAGS, *LONG, "text", "text_ends")}
+        spools: dict[str, Any] = {
+            name: stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))
+            for name in ("grnf_format", *COUNTS, *FLAGS, *LONG, "text", "text_ends")
+        }
+
+        def add(name: str, values: Any) -> None:
+            spools[name].write(np.asarray(values, dtype=DTYPES[_kind(name)]).tobytes())
+
+        add("grnf_format", [1])
         for graph in graphs:
             for name, values in _arrays(row_of_graph(graph, both_arcs=False), codes).items():
-                spools[name].add(values)
-        end = 0
+                add(name, values)
         for text in codes:
-            letters = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-            end += len(letters)
-            spools["text"].add(letters)
-            spools["text_ends"].add([end])
+            spools["text"].write(text.encode("utf-8", "surrogatepass"))
+            add("text_ends", [spools["text"].tell()])
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            version = _Spool("grnf_format", stack)
-            version.add([1])
-            version.write(archive, shape=())
-            for spool in spools.values():
-                spool.write(archive, shape=(spool.length,))
+            for name, spool in spools.items():
+                dtype = np.dtype(DTYPES[_kind(name)])
+                shape = () if name == "grnf_format" else (spool.tell() // dtype.itemsize,)
+                spool.seek(0)
+                with new_member(archive, f"{name}.npy") as member:
+                    header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+                    np.lib.format.write_array_header_1_0(member, header)
+                    shutil.copyfileobj(spool, member)
 
 
 def _arrays(row: dict[str, Any], codes: dict[str, int]) -> dict[str, Any]:
@@ -135,45 +147,14 @@ def _arrays(row: dict[str, Any], codes: dict[str, int]) -> dict[str, Any]:
     return arrays
 
 
-class _Spool:
-    """An array that is being written, on disk if it is long."""
-
-    def __init__(self, name: str, stack: ExitStack) -> None:
-        self.name = name
-        self.dtype = np.dtype({"f": np.float64, "b": np.bool_, "u": np.uint8, "i": np.int64}[_kind(name)])
-        self.file = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
-        self.length = 0
-
-    def add(self, values: Any) -> None:
-        data = np.asarray(values, dtype=self.dtype)
-        self.length += len(data)
-        self.file.write(data.tobytes())
-
-    def write(self, archive: zipfile.ZipFile, shape: tuple[int, ...]) -> None:
-        """Write the array as a member of an archive."""
-        self.file.seek(0)
-        header = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
-        with new_member(archive, f"{self.name}.npy") as member:
-            np.lib.format.write_array_header_1_0(member, header)
-            shutil.copyfileobj(self.file, member)
-
-
 def _kind(key: str) -> str:
     return KINDS.get(key, "i")
 
 
 def read_npz(source: File, *, on_error: OnError = "raise") -> Iterator[RawBatch | RawGraph | BadGraph]:
     """Yield the graphs of an npz file. Those with columns of their own one by one."""
-    for chunk in _chunks(source):
-        try:
-            yield chunk.rows().batch()
-        except MISFITS:
-            yield from chunk.graphs(on_error)
-
-
-def _chunks(source: File) -> Iterator[_Chunk]:
     name = str(source)
-    with source.open_seekable() as file, open_archive(file, name) as archive, ExitStack() as stack:
+    with source.open(recode=False) as file, open_archive(file, name) as archive, ExitStack() as stack:
         members = set(archive.namelist())
         for key in ("grnf_format", *COUNTS, *FLAGS, *LONG, "text", "text_ends"):
             if f"{key}.npy" not in members:
@@ -193,92 +174,87 @@ def _chunks(source: File) -> Iterator[_Chunk]:
         if version != 1:
             raise GraphError(f"format must be 1, got {version}", where=name, cure="Update grnf")
         streams = {key: array_stream(key) for key in (*COUNTS, *FLAGS, *LONG)}
-        _check_lengths(streams, {key: array_stream(key) for key in COUNTS}, name)
         texts = _Texts(array_stream("text"), array_stream("text_ends"), name)
         n_graphs = streams["num_nodes"].length
+        for key in (*COUNTS, *FLAGS):
+            if streams[key].length != n_graphs:
+                raise GraphError(f"{key} has {streams[key].length} entries for {n_graphs} graphs", where=name)
         for first in range(0, n_graphs, BLOCK):
             counts = {key: streams[key].take(min(BLOCK, n_graphs - first)) for key in (*COUNTS, *FLAGS)}
-            sizes = _sizes(counts)
+            sizes = _checked_sizes(counts, streams, name)
             for start, stop in runs(np.cumsum(np.sum(list(sizes.values()), axis=0)), NUMBERS):
                 long = {key: streams[key].take(int(sizes[key][start:stop].sum())) for key in LONG}
                 own = {key: values[start:stop] for key, values in counts.items()}
-                yield _Chunk(name, first + start, own, long, texts)
+                yield from _graphs(name, first + start, own, long, texts, on_error)
+        for key in LONG:
+            if streams[key].left:
+                raise GraphError(f"{key} has {streams[key].left} entries that belong to no graph", where=name)
 
 
-@dataclass(frozen=True, eq=False)
-class _Chunk:
-    """What some graphs, from number `first` on, have of each array."""
+def _graphs(
+    name: str, first: int, counts: dict[str, Any], long: dict[str, Any], texts: _Texts, on_error: OnError
+) -> Iterator[RawBatch | RawGraph | BadGraph]:
+    """Yield the graphs, from number `first` on, that have these parts of each array."""
+    ends = {key: offsets(sizes) for key, sizes in _sizes(counts).items()}
 
-    name: str
-    first: int
-    counts: dict[str, Any]
-    long: dict[str, Any]
-    texts: _Texts
-
-    def graphs(self, on_error: OnError) -> Iterator[RawGraph | BadGraph]:
-        """Yield the graphs one by one."""
-        ids = self.counts["graph_id"].tolist()
-        records = (
-            (f"{self.name}, graph {self.first + i}", self.texts.get(ids[i]), i) for i in range(len(ids))
-        )
-        ends = {key: np.append(0, np.cumsum(values)) for key, values in _sizes(self.counts).items()}
-
-        def build(place: int) -> RawGraph:
-            own = {key: values[place : place + 1] for key, values in self.counts.items()}
-            long = {key: self.long[key][ends[key][place] : ends[key][place + 1]] for key in LONG}
-            return only_graph(_Chunk(self.name, self.first + place, own, long, self.texts).rows)
-
-        return each_record(records, build, on_error, self.first)
-
-    def rows(self) -> GraphRows:
-        """Return the graphs column by column, if all have the same columns."""
-        counts, long = self.counts, self.long
-        widths = {key: set(counts[key].tolist()) for key in ("node_width", "edge_width")}
-        if any(len(values) > 1 for values in widths.values()):
-            raise GraphError("the graphs have several widths")
-        codes = counts["grnf_columns"].tolist()
-        described = {code: layout_of(self.texts.lookup(code, "grnf_columns") or "") for code in set(codes)}
-        n_nodes, n_edges = (counts[key].astype(np.int64) for key in ("num_nodes", "num_edges"))
-        return GraphRows(
-            [described[code] for code in codes],
-            n_nodes,
-            n_edges,
-            long["edges"].reshape(-1, 2),
-            long["node_feat"].reshape(int(n_nodes.sum()), widths["node_width"].pop()),
-            long["edge_attr"].reshape(int(n_edges.sum()), widths["edge_width"].pop()),
-            self._texts_of("node_text"),
-            self._texts_of("edge_text"),
-            counts["directed"],
-            [self.texts.lookup(code, "graph_id") for code in counts["graph_id"].tolist()],
-            counts["y_size"],
-            long["y"],
+    def rows(start: int, stop: int) -> GraphRows:
+        own = {key: values[start:stop] for key, values in counts.items()}
+        return _rows(
+            own, {key: values[ends[key][start] : ends[key][stop]] for key, values in long.items()}, texts
         )
 
-    def _texts_of(self, key: str) -> Texts:
-        present, codes = np.unique(self.long[key], return_inverse=True)
-        texts = [self.texts.lookup(code, key) for code in present.tolist()]
+    def single(row: int) -> Iterator[RawGraph | BadGraph]:
+        graph_id = None
+        with suppress(GraphError):
+            graph_id = texts.lookup(int(counts["graph_id"][row]), "graph_id")
+        record = f"{name}, graph {first + row}", graph_id, row
+        return each_record(
+            [record], lambda row: only_graph(lambda: rows(row, row + 1)), on_error, first + row
+        )
+
+    return halved(lambda start, stop: rows(start, stop).batch(), single, 0, len(counts["graph_id"]))
+
+
+def _rows(counts: dict[str, Any], long: dict[str, Any], texts: _Texts) -> GraphRows:
+    """Return graphs column by column, if all have the same columns."""
+    widths = {key: set(counts[key].tolist()) for key in ("node_width", "edge_width")}
+    if any(len(values) > 1 for values in widths.values()):
+        raise GraphError("the graphs have several widths")
+    codes = counts["grnf_columns"].tolist()
+    described = {code: layout_of(texts.lookup(code, "grnf_columns") or "") for code in set(codes)}
+    n_nodes, n_edges = (counts[key].astype(np.int64) for key in ("num_nodes", "num_edges"))
+
+    def texts_of(key: str) -> Texts:
+        present, codes = np.unique(long[key], return_inverse=True)
+        some = [texts.lookup(code, key) for code in present.tolist()]
         missing = int(len(present) > 0 and present[0] < 0)  # -1 stands for no text
-        return Texts(codes - missing, [text for text in texts[missing:] if text is not None])
+        return Texts(codes - missing, [text for text in some[missing:] if text is not None])
+
+    return GraphRows(
+        [described[code] for code in codes],
+        n_nodes,
+        n_edges,
+        long["edges"].reshape(-1, 2),
+        long["node_feat"].reshape(int(n_nodes.sum()), widths["node_width"].pop()),
+        long["edge_attr"].reshape(int(n_edges.sum()), widths["edge_width"].pop()),
+        texts_of("node_text"),
+        texts_of("edge_text"),
+        counts["directed"],
+        [texts.lookup(code, "graph_id") for code in counts["graph_id"].tolist()],
+        counts["y_size"],
+        long["y"],
+    )
 
 
-def _check_lengths(streams: dict[str, ArrayStream], counts: dict[str, ArrayStream], name: str) -> None:
-    """Go through the numbers of nodes, edges and columns, and compare with the lengths of the arrays."""
-    n_graphs = streams["num_nodes"].length
-    for key in (*COUNTS, *FLAGS):
-        if streams[key].length != n_graphs:
-            raise GraphError(f"{key} has {streams[key].length} entries for {n_graphs} graphs", where=name)
-    totals = dict.fromkeys(LONG, 0)
-    for start in range(0, n_graphs, BLOCK):
-        block = {key: array.take(min(BLOCK, n_graphs - start)) for key, array in counts.items()}
-        if any((values < 0).any() or (values >= 2**31).any() for values in block.values()):
-            raise GraphError("a negative number of nodes, edges or columns, or one beyond 2**31", where=name)
-        for key, sizes in _sizes(block).items():
-            totals[key] += int(sizes.astype(object).sum()) if sizes.max() >= 2**40 else int(sizes.sum())
-    for key, total in totals.items():
-        if total != streams[key].length:
-            raise GraphError(
-                f"{key} must have {total} entries as the graphs claim, got {streams[key].length}", where=name
-            )
+def _checked_sizes(counts: dict[str, Any], streams: dict[str, ArrayStream], name: str) -> dict[str, Any]:
+    """Return how many entries of each long array belong to each graph, if there are so many."""
+    if any((counts[key] < 0).any() or (counts[key] >= 2**31).any() for key in COUNTS):
+        raise GraphError("a negative number of nodes, edges or columns, or one beyond 2**31", where=name)
+    sizes = _sizes(counts)
+    for key, own in sizes.items():
+        if own.sum(dtype=np.float64) > streams[key].left:
+            raise GraphError(f"{key} has fewer entries than the graphs claim", where=name)
+    return sizes
 
 
 def _sizes(counts: dict[str, Any]) -> dict[str, Any]:
@@ -303,12 +279,6 @@ class _Texts:
         if (np.diff(self.ends) < 0).any() or self.ends[-1] != len(self.text):
             raise GraphError("text_ends does not fit to text", where=name)
         self.known = lru_cache(maxsize=2**15)(self._decoded)
-
-    def get(self, code: int) -> str | None:
-        """Return the text of a code, or None if there is none, or a damaged one."""
-        with suppress(GraphError):
-            return self.known(code) if 0 <= code < len(self.ends) - 1 else None
-        return None
 
     def lookup(self, code: int, field: str) -> str | None:
         """Return the text of a code, which must be in range or -1."""

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import accumulate, pairwise
 from typing import IO, Any
 
 import numpy as np
 
 from grnf._utils.arrays import offsets, ragged_indices
+from grnf._utils.lazy import guest
 from grnf._utils.memory import check_graph_memory
 from grnf.errors import GraphError
 from grnf.io.files.file import Block, File, OnError, each_record, one_line
-from grnf.io.files.graph_rows import MISFITS, GraphRows, Texts, graph_of_row, layout_of, plain_y, row_of_graph
+from grnf.io.files.graph_rows import (
+    GraphRows,
+    Texts,
+    graph_of_row,
+    halved,
+    layout_of,
+    only_graph,
+    plain_y,
+    row_of_graph,
+)
 from grnf.io.from_arrays import merged_arcs
 from grnf.io.raw import BadGraph, RawBatch, RawColumn, RawGraph, together
-
-__all__ = [
-    "FIELDS", "batches", "graphs_of_rows", "guest", "open_parquet", "read_parquet", "write_parquet",
-]  # fmt: skip
 
 MATRICES = ("edge_index", "node_feat", "edge_attr")
 FIELDS = ("graph_id", "directed", "num_nodes", *MATRICES, "node_text", "edge_text", "y", "grnf_columns")
@@ -36,7 +43,7 @@ NUMBERS_PER_GROUP = 10**7
 
 def read_parquet(source: File, *, on_error: OnError = "raise") -> Iterator[RawBatch | RawGraph | BadGraph]:
     """Yield the graphs of a Parquet file, a few hundred rows in memory at a time."""
-    with source.open_seekable() as file:
+    with source.open(recode=False) as file:
         table = open_parquet(file, str(source))
         names = [name for name in FIELDS if name in table.schema_arrow.names]
         if "edge_index" not in names:
@@ -45,45 +52,41 @@ def read_parquet(source: File, *, on_error: OnError = "raise") -> Iterator[RawBa
                 cure="For SMILES or a table of edges use format='smiles' or format='edge-table'",
             )
         for first, batch in batches(table, names, source):
-            for block in _blocks(batch, str(source), first, on_error):
-                yield from [block] if isinstance(block, RawBatch) else block
+            yield from _graphs(batch, str(source), first, on_error)
 
 
 def graphs_of_rows(batch: Any, name: str, first: int, on_error: OnError) -> Block:
     """Return the graphs of a record batch of `name`, whose rows are counted from `first`."""
-    return together(list(_blocks(batch, name, first, on_error)))
+    graphs = _graphs(batch, name, first, on_error)
+    return together([graph if isinstance(graph, RawBatch) else [graph] for graph in graphs])
 
 
-def _blocks(batch: Any, name: str, first: int, on_error: OnError) -> Iterator[Block]:
-    """Yield graphs with the same columns together, halving rows until they have. What is left is an error."""
-    middle = batch.num_rows // 2
-    try:
-        yield (_own_graphs if "grnf_columns" in batch.schema.names else _other_graphs)(batch)
-        return
-    except (*MISFITS, NotImplementedError):
-        if not middle:
-            yield list(each_record(_record(batch, f"{name}, row {first}"), graph_of_row, on_error, first))
-            return
-    yield from _blocks(batch.slice(0, middle), name, first, on_error)
-    yield from _blocks(batch.slice(middle), name, first + middle, on_error)
+def _graphs(batch: Any, name: str, first: int, on_error: OnError) -> Iterator[RawBatch | RawGraph | BadGraph]:
+    is_own = "grnf_columns" in batch.schema.names
+
+    def some(start: int, stop: int) -> RawBatch:
+        rows = batch.slice(start, stop - start)
+        return _own_rows(rows).batch() if is_own else _other_graphs(rows)
+
+    def single(row: int) -> Iterator[RawGraph | BadGraph]:
+        values, graph_id = None, None
+        try:
+            values = batch.slice(row, 1).to_pylist()[0]
+            graph_id = None if values.get("graph_id") is None else str(values["graph_id"])
+        except (ValueError, NotImplementedError, OverflowError) as error:
+            values = GraphError(f"a value that cannot be read: {one_line(error)}")
+
+        def build(values: dict[str, Any]) -> RawGraph:
+            return only_graph(lambda: _own_rows(batch.slice(row, 1))) if is_own else graph_of_row(values)
+
+        return each_record([(f"{name}, row {first + row}", graph_id, values)], build, on_error, first + row)
+
+    return halved(some, single, 0, batch.num_rows)
 
 
-def _record(batch: Any, where: str) -> Iterator[tuple[str, str | None, dict[str, Any] | GraphError]]:
-    """Yield the only row of a batch with its position and id, or what is wrong with it."""
-    row: dict[str, Any] = {}
-    try:
-        for name in batch.schema.names:
-            row[name] = batch.column(name)[0].as_py()
-    except (ValueError, NotImplementedError, OverflowError) as error:
-        problem = GraphError(f"a value that cannot be read: {one_line(error)}")
-        yield where, row.get("graph_id"), problem
-    else:
-        yield where, None if row.get("graph_id") is None else str(row["graph_id"]), row
-
-
-def _own_graphs(batch: Any) -> RawBatch:
-    """Return the graphs of rows with `grnf_columns`."""
-    columns = {name: batch.column(name) for name in FIELDS}
+def _own_rows(batch: Any) -> GraphRows:
+    """Return rows with `grnf_columns`. Other programs may have changed the types of lists without entries."""
+    columns = {field.name: batch.column(field.name).cast(field.type) for field in _schema()}
     if any(columns[name].null_count for name in FIELDS if name != "graph_id"):
         raise GraphError("a value is missing")
     n_nodes = columns["num_nodes"].to_numpy()
@@ -101,7 +104,7 @@ def _own_graphs(batch: Any) -> RawBatch:
         columns["graph_id"].to_pylist(),
         np.diff(columns["y"].offsets.to_numpy()),
         columns["y"].flatten().to_numpy(zero_copy_only=False),
-    ).batch()
+    )
 
 
 def _other_graphs(batch: Any) -> RawBatch:
@@ -178,7 +181,7 @@ def _texts(column: Any) -> Texts:
 
 def open_parquet(file: IO[bytes], name: str) -> Any:
     """Open a Parquet file with pyarrow."""
-    parquet = guest()
+    parquet = guest("pyarrow.parquet", "Parquet files")
     try:
         return parquet.ParquetFile(file, buffer_size=BUFFER)
     except (ValueError, OSError, KeyError, NotImplementedError, MemoryError) as error:
@@ -215,19 +218,9 @@ def _groups_of_rows(metadata: Any, rows: tuple[int, int] | None) -> tuple[list[i
     return groups, first - bounds[groups[0]][0] if groups else 0, count
 
 
-def guest() -> Any:
-    """Return the module pyarrow.parquet, or raise an error that tells how to install it."""
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise ImportError("Parquet files need pyarrow: pip install 'grnf[io]'") from None
-    return parquet
-
-
 def write_parquet(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write one row per graph, row group by row group."""
-    parquet = guest()
-    schema = _schema()
+    schema, parquet = _schema(), guest("pyarrow.parquet", "Parquet files")
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         for group in _groups(map(row_of_graph, graphs)):
             writer.write_table(_table(group, schema))
@@ -247,6 +240,7 @@ def _groups(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
         yield group
 
 
+@cache
 def _schema() -> Any:
     import pyarrow as pa
 

@@ -17,11 +17,8 @@ from typing import IO, Any, cast
 from grnf.errors import GraphError
 from grnf.io.files.file import Block, File, OnError, numbered_lines
 from grnf.io.files.formats import FORMATS
-from grnf.io.files.molecules import is_smi_header
 from grnf.io.files.reading import FILE_OPTIONS, blocks_of, file_of, format_of
-from grnf.io.files.tables import is_parquet, table_of
-
-__all__ = ["Range", "ranges_of", "read_range"]
+from grnf.io.files.tables import is_parquet, is_smi_header, table_of
 
 CHUNK = 2**20
 """Bytes that are read at a time."""

@@ -31,11 +31,6 @@ from grnf.io.files.tables import (
 from grnf.io.files.tu_files import is_tu_folder
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
-__all__ = [
-    "FILE_OPTIONS", "Inputs", "blocks_of", "file_of", "format_by_name", "format_of", "guess_format",
-    "input_paths", "is_several", "named_block", "read_blocks", "read_graphs", "stem_and_suffix", "titles",
-]  # fmt: skip
-
 Inputs: TypeAlias = str | os.PathLike[str] | File | Sequence[str | os.PathLike[str]]
 """A file, a folder or a glob, or several of them."""
 
@@ -297,13 +292,7 @@ def guess_format(path: str | os.PathLike[str]) -> str:
 
 
 def stem_and_suffix(path: Path) -> tuple[str, str]:
-    """Split a name at its suffix. .gz goes away with the suffix before it.
-
-    Examples
-    --------
-    >>> stem_and_suffix(Path("a/b.CSV.gz"))
-    ('b', '.csv')
-    """
+    """Split a name at its suffix. .gz goes away with the suffix before it."""
     inner = Path(path.stem) if path.suffix.lower() == ".gz" else path
     return inner.stem, inner.suffix.lower()
 
@@ -403,13 +392,7 @@ def _named_table(table: Table) -> str | None:
 
 
 def is_several(inputs: Inputs) -> bool:
-    """Whether inputs are several files or folders: a list, or a glob that is not the name of a file.
-
-    Examples
-    --------
-    >>> is_several("a.g6"), is_several("*.g6"), is_several(["a.g6", "b.g6"])
-    (False, True, True)
-    """
+    """Whether inputs are several files or folders: a list, or a glob that is not the name of a file."""
     if isinstance(inputs, File):
         return False
     if not isinstance(inputs, str | os.PathLike):
@@ -418,17 +401,7 @@ def is_several(inputs: Inputs) -> bool:
 
 
 def input_paths(inputs: Inputs) -> list[Path]:
-    """Return the files and folders that are meant, globs in sorted order.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> for name in ("b.g6", "a.g6"):
-    ...     (folder / name).touch()
-    >>> [path.name for path in input_paths(folder / "*.g6")]
-    ['a.g6', 'b.g6']
-    """
+    """Return the files and folders that are meant, globs in sorted order."""
     paths: list[Path] = []
     for each in [inputs] if isinstance(inputs, str | os.PathLike) else cast("Sequence[str]", inputs):
         name = os.fspath(each)
@@ -450,27 +423,13 @@ def input_paths(inputs: Inputs) -> list[Path]:
 
 
 def titles(paths: Sequence[Path]) -> list[str]:
-    """Return what graphs without a name are called after: the stem of each file, or all of its path.
-
-    Examples
-    --------
-    >>> titles([Path("a/x.csv"), Path("a/y.csv.gz")]), titles([Path("a/x.csv"), Path("b/x.csv")])
-    (['x', 'y'], ['a/x.csv', 'b/x.csv'])
-    """
-    stems = [stem_and_suffix(path)[0] if path.suffix.lower() == ".gz" else path.stem for path in paths]
+    """Return what graphs without a name are called after: the stem of each file, or all of its path."""
+    stems = [stem_and_suffix(path)[0] for path in paths]
     return stems if len(set(stems)) == len(stems) else [path.as_posix() for path in paths]
 
 
 def named_block(block: RawBatch | list[Any], title: str | None, first: int) -> RawBatch | list[Any]:
-    """Give names to the graphs of a block that have none. Without a title by their places alone.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> batch = RawBatch.of([RawGraph(1, np.empty((0, 2), np.int64))] * 2)
-    >>> named_block(batch, "x", 5).graph_ids, named_block(batch, None, 5).graph_ids
-    (['x:5', 'x:6'], ['5', '6'])
-    """
+    """Give names to the graphs of a block that have none. Without a title by their places alone."""
 
     def name(given: str | None, place: int) -> str:
         if given is not None:

@@ -15,8 +15,6 @@ from grnf.io.files.file import File
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_RECORD
 from grnf.io.from_molecules import smiles_of_mol_block
 
-__all__ = ["SDF_SUFFIXES", "sdf_columns", "sdf_records"]
-
 SDF_SUFFIXES = (".sdf", ".sd", ".mol")
 SMILES, NAME = "smiles", "graph_id"
 OWN = "field "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from grnf._utils.files import is_pipe
 from grnf.errors import GraphError
 from grnf.io.files.file import File
-from grnf.io.files.formats import FORMATS, MOLECULES, TABLES
+from grnf.io.files.formats import FORMATS, MOLECULES, TABLES, Format
 from grnf.io.files.molecules import copy_molecules
 from grnf.io.files.ranges import ranges_of
 from grnf.io.files.reading import (
@@ -27,8 +27,6 @@ from grnf.io.files.reading import (
 from grnf.io.files.tables import Table, named_smiles, table_of
 from grnf.io.files.writing import write_graphs
 from grnf.io.raw import BadGraph, RawGraph
-
-__all__ = ["Source", "format_and_options", "open_source"]
 
 TABLE_READERS = ("smiles", "edge-table")
 """Formats that a text table may have."""
@@ -68,9 +66,9 @@ class Source:
             raise GraphError("a part of the input can be written for one file only", where=self.name)
         if suffix and not self.file.is_excel and stem_and_suffix(output)[1] != suffix:
             raise GraphError(f"the output must end in {suffix}, as the input does, got {output}")
-        format = self.format if self.format not in (None, *TABLES) else format_of(self.file).name
+        format = (FORMATS.get(self.format or "") or format_of(self.file)).name
         if format in (*MOLECULES, "smi"):
-            copy_molecules(self.file, str(format), places, output)
+            copy_molecules(self.file, format, places, output)
         else:
             kept = set(places)
             graphs = (graph for place, _, graph in self.usable("skip", []) if place in kept)
@@ -87,22 +85,24 @@ class Source:
         counts = [each.count for each in ranges if each.count is not None]
         return sum(counts) if len(counts) == len(ranges) else None
 
+    @property
+    def entry(self) -> Format | None:
+        """The format, or None if it cannot be told: the reader raises the error again."""
+        with suppress(GraphError):
+            return FORMATS.get(self.format or "") or format_of(self.file)
+        return None
+
     def is_molecules(self, has_column: bool = False) -> bool:
         """Whether this is read as a SMILES table or SD file. `has_column`: its SMILES column is known."""
-        if self.format is not None and self.format not in TABLES:
-            return self.format in MOLECULES
-        has_column = has_column or "column" in self.options
-        try:
-            return format_of(self.file).name in ((*MOLECULES, "edge-table") if has_column else MOLECULES)
-        except GraphError:  # the reader raises it again
+        has_column, entry = has_column or "column" in self.options, self.entry
+        if entry is None:
             return has_column
+        may_be = has_column and self.format not in FORMATS
+        return entry.name in MOLECULES or (may_be and entry.name == "edge-table")
 
     def reader_options(self) -> Iterable[str]:
         """Return the options of the reader, or none if the format is not known."""
-        try:
-            return format_of(self.file).options if self.format is None else FORMATS[self.format].options
-        except (GraphError, KeyError):  # the reader raises the error again
-            return ()
+        return () if self.entry is None else self.entry.options
 
     def with_all_columns(self) -> Source:
         """Return the source with all columns of its SMILES table to keep."""

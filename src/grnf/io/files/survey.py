@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -13,11 +13,6 @@ from grnf.errors import GraphError
 from grnf.io.files.tables import HEAD, Table, are_molecules, cell, named_smiles
 from grnf.io.raw import ABSENT
 from grnf.io.tally import MISSING_WORDS, Values
-
-__all__ = [
-    "Column", "choose_target", "column_lines", "describe_columns", "missing_or_value", "named_columns",
-    "survey", "target_columns",
-]  # fmt: skip
 
 TARGET_NAMES = (
     *("y", "label", "labels", "target", "targets", "class", "classes", "activity", "active"),
@@ -119,12 +114,12 @@ def survey(table: Table) -> dict[str, Column]:
     return columns
 
 
-def target_columns(columns: Iterable[Column], others: Sequence[str] = ()) -> tuple[list[str], list[str]]:
-    """Return columns that can be targets and are not among `others`: those with usual names, and all."""
+def _targets(columns: Iterable[Column], smiles: str | None) -> tuple[list[str], list[str]]:
+    """Return columns that can be targets, other than that of SMILES: those with usual names, and all."""
     free = [
         column
         for column in columns
-        if column.name not in others and not are_molecules(islice(column.counts, HEAD))
+        if column.name != smiles and not are_molecules(islice(column.counts, HEAD))
     ]
     usual = [
         column
@@ -134,8 +129,7 @@ def target_columns(columns: Iterable[Column], others: Sequence[str] = ()) -> tup
     ]
     usual += [column for column in free if column.name.strip().lower().startswith("measured")]
     usual = [column for column in usual if column.distinct > 1]
-    targets = [column.name for column in free if column.is_target or column in usual]
-    return [column.name for column in usual], targets
+    return [column.name for column in usual], [each.name for each in free if each.is_target or each in usual]
 
 
 def missing_or_value(value: Any, among_numbers: bool) -> Any:
@@ -158,7 +152,7 @@ def named_columns(table: Table | None, given: Iterable[str], smiles: str | None 
         if table is not None and name not in table.columns:
             near = difflib.get_close_matches(name, table.columns, 1)
             meant = f": did you mean {near[0]!r}?" if near else "."
-            available = _available(table, None, smiles)
+            available = _available(table, smiles)
             raise GraphError(f"no column {name!r}{meant} {available}", where=str(table.file))
         if name == smiles:
             raise GraphError(f"{name!r} is the SMILES column, not a target")
@@ -167,24 +161,19 @@ def named_columns(table: Table | None, given: Iterable[str], smiles: str | None 
 
 def choose_target(table: Table, smiles: str | None) -> tuple[str, bool]:
     """Return the column that is the target by its name or its values, and whether others could be."""
-    columns = survey(table)
-    usual, possible = target_columns(columns.values(), [smiles] if smiles else [])
+    usual, possible = _targets(survey(table).values(), smiles)
     if usual or len(possible) == 1:
         return (usual or possible)[0], len(possible) > 1
     several = f"{len(possible)} columns can be the target" if possible else "no column looks like a target"
-    raise GraphError(
-        f"{several}. Name one or several with --target. {_available(table, columns, smiles)}",
-        where=str(table.file),
-    )
+    problem = f"{several}. Name one or several with --target. {_available(table, smiles)}"
+    raise GraphError(problem, where=str(table.file))
 
 
-def describe_columns(
-    table: Table, columns: Mapping[str, Column] | None = None, smiles: str | None = None
-) -> dict[str, dict[str, Any]]:
+def describe_columns(table: Table, smiles: str | None = None) -> dict[str, dict[str, Any]]:
     """Return for each column what it holds, and what it may be: SMILES, id or target."""
-    columns = survey(table) if columns is None else columns
+    columns = survey(table)
     smiles = smiles or named_smiles(table.columns, None, table.file) or table.smiles_column()
-    _, targets = target_columns(columns.values(), [smiles])
+    _, targets = _targets(columns.values(), smiles)
     report = {}
     for name, column in columns.items():
         role = "SMILES" if name == smiles else "id" if column.is_id else "target" if name in targets else None
@@ -208,5 +197,5 @@ def column_lines(report: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         yield f"{name:<{width}}  {column['may_be'] or '':<6}  {'; '.join(parts)}"
 
 
-def _available(table: Table, columns: Mapping[str, Column] | None, smiles: str | None) -> str:
-    return "\n  ".join(["Available:", *column_lines(describe_columns(table, columns, smiles))])
+def _available(table: Table, smiles: str | None) -> str:
+    return "\n  ".join(["Available:", *column_lines(describe_columns(table, smiles))])

@@ -1,4 +1,4 @@
-"""Tables (text, Excel, Parquet and SD files): inspected once, then read as blocks of columns."""
+"""Tables (text, Excel, Parquet, SD and .smi files): inspected once, then read as blocks of columns."""
 
 from __future__ import annotations
 
@@ -18,11 +18,6 @@ from grnf.io.files.limits import LONGEST_LINE
 from grnf.io.files.parquet import batches, open_parquet
 from grnf.io.files.sdf import SDF_SUFFIXES, sdf_columns, sdf_records
 from grnf.io.files.values import number as number_of
-
-__all__ = [
-    "SMILES_NAMES", "SOURCE_NAMES", "TARGET_NAMES", "Rows", "Table", "are_molecules", "cell",
-    "find_column", "in_chunks", "is_parquet", "named_smiles", "rows_of_records", "table_of", "usual_column",
-]  # fmt: skip
 
 T = TypeVar("T")
 SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "smile")
@@ -47,6 +42,8 @@ LONGEST_TRIED = 2000
 SEPARATOR = re.compile(r"sep=[\t;,|]\Z", re.IGNORECASE)
 COMMENT = re.compile(r"\s*[#%](\s|[#%]|[^\t;,|]*\Z)")
 """A line that can stand before the header. A row whose id begins with # is none."""
+EXTENSION = re.compile(r"\A\|[^|]*\|")
+"""Coordinates, labels and the like of CXSMILES, after the SMILES."""
 LETTERS = re.compile(r"[A-Za-z]{1,4}\Z")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*\Z")
 
@@ -88,6 +85,7 @@ class Table:
         self.file = file
         is_sdf = file.format == "sdf" or file.path.name.lower().removesuffix(".gz").endswith(SDF_SUFFIXES)
         self.kind = "parquet" if is_parquet(file) else "sdf" if is_sdf else "text"
+        self.kind = "smi" if file.format == "smi" else self.kind
         self.n_rows: int | None = None
         """The number of rows, if it is known without reading them."""
         self.has_header = True
@@ -100,12 +98,14 @@ class Table:
         self.head: Rows | None = None
         """The first rows, if they were read to find the columns."""
         if self.kind == "parquet":
-            with file.open_seekable() as stream:
+            with file.open(recode=False) as stream:
                 parquet = open_parquet(stream, str(file))
                 self.columns = list(parquet.schema_arrow.names)
                 self.n_rows = parquet.metadata.num_rows
         elif self.kind == "sdf":
             self.columns = sdf_columns(file)
+        elif self.kind == "smi":
+            self.columns = ["smiles", "graph_id"]
         else:
             self._sniff_text()
 
@@ -124,7 +124,7 @@ class Table:
             names = [field.strip() for field in first]
             self.unnamed = {f"column {place}" for place, name in enumerate(names, start=1) if not name}
             self.columns = [name or f"column {place}" for place, name in enumerate(names, start=1)]
-        self.head = rows_of_records(f"{self.file}, line", records[self.has_header :], self.columns)
+        self.head = _rows_of_records(f"{self.file}, line", records[self.has_header :], self.columns)
 
     def smiles_column(self, given: str | None = None) -> str:
         """Return the column of SMILES: the given one, or found by its name or by what it holds."""
@@ -148,12 +148,6 @@ class Table:
         columns = self.head.columns.items()
         return [name for name, values in columns if are_molecules(cell(values[row]) for row in good)]
 
-    def id_column(self, given: str | None = None) -> str | None:
-        """Return the column of graph ids: the given one, or one with a usual name."""
-        if given is not None:
-            return find_column(self.columns, given, (), "ids", self.file)
-        return usual_column(self.columns, ID_NAMES)
-
     def check_names(self) -> None:
         """Refuse columns of the same name."""
         if len(set(self.columns)) < len(self.columns):
@@ -164,17 +158,25 @@ class Table:
         """Yield the rows with these columns, or all. At most `size` at a time unless the file is Parquet."""
         names = [name for name in self.columns if columns is None or name in columns]
         if self.kind == "parquet":
-            yield from self._parquet_blocks(names)
+            with self.file.open(recode=False) as stream:
+                for first, batch in batches(open_parquet(stream, str(self.file)), names, self.file):
+                    try:
+                        given = {name: batch.column(name).to_pylist() for name in names}
+                    except (ValueError, NotImplementedError, OverflowError) as error:
+                        raise GraphError(str(error), where=f"{self.file}, rows from {first}") from None
+                    yield Rows(f"{self.file}, row", range(first, first + batch.num_rows), given, {})
             return
         records: Iterator[tuple[Any, list[Any], str]]
         if self.kind == "sdf":
-            unit, given, records = "record", names, sdf_records(self.file, names)
+            unit, known, records = "record", names, sdf_records(self.file, names)
+        elif self.kind == "smi":
+            unit, known, records = "line", self.columns, _smi_records(self.file)
         else:
             self.check_names()
-            unit, given = "line", self.columns
+            unit, known = "line", self.columns
             records = islice(self._text_records(), int(self.has_header), None)
-        for some in in_chunks(records, size):
-            rows = rows_of_records(f"{self.file}, {unit}", some, given)
+        for some in _in_chunks(records, size):
+            rows = _rows_of_records(f"{self.file}, {unit}", some, known)
             yield replace(rows, columns={name: rows.columns[name] for name in names})
 
     def _text_records(self) -> Iterator[tuple[int, list[Any], str]]:
@@ -221,17 +223,8 @@ class Table:
             yield line_number, fields, problem
             problem = ""
 
-    def _parquet_blocks(self, names: list[str]) -> Iterator[Rows]:
-        with self.file.open_seekable() as stream:
-            for first, batch in batches(open_parquet(stream, str(self.file)), names, self.file):
-                try:
-                    columns = {name: batch.column(name).to_pylist() for name in names}
-                except (ValueError, NotImplementedError, OverflowError) as error:
-                    raise GraphError(str(error), where=f"{self.file}, rows from {first}") from None
-                yield Rows(f"{self.file}, row", range(first, first + batch.num_rows), columns, {})
 
-
-def in_chunks(records: Iterable[T], size: int) -> Iterator[list[T]]:
+def _in_chunks(records: Iterable[T], size: int) -> Iterator[list[T]]:
     """Yield records some at a time. If reading breaks off, first those before."""
     chunk: list[T] = []
     try:
@@ -248,7 +241,7 @@ def in_chunks(records: Iterable[T], size: int) -> Iterator[list[T]]:
         yield chunk
 
 
-def rows_of_records(title: str, records: Iterable[tuple[Any, list[Any], str]], names: Sequence[str]) -> Rows:
+def _rows_of_records(title: str, records: Iterable[tuple[Any, list[Any], str]], names: Sequence[str]) -> Rows:
     """Put records (place, fields, problem) together as columns. Empty lines are left out."""
     places: list[Any] = []
     rows: list[list[Any]] = []
@@ -269,9 +262,33 @@ def rows_of_records(title: str, records: Iterable[tuple[Any, list[Any], str]], n
 
 def table_of(file: File) -> Table:
     """Return the table of a file, which is inspected once."""
-    if file.sniffed is None:
+    if file.sniffed is None or (file.format == "smi") != (file.sniffed.kind == "smi"):
         file.sniffed = Table(file)
     return file.sniffed  # type: ignore[no-any-return]
+
+
+def is_smi_header(line: bytes) -> bool:
+    """Whether one of the first lines of a .smi file is a comment, or has names of columns, SMILES first."""
+    text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    words = text.lower().split()
+    return bool(words) and (words[0].startswith("#") or words[0] in SMILES_NAMES)
+
+
+def _smi_records(file: File) -> Iterator[tuple[int, list[Any], str]]:
+    """Yield line, SMILES and name, and problem of each line of a .smi file."""
+    last = 0  # line of the header
+    for number, line in file.lines_or_errors(LONGEST_LINE):
+        try:
+            if isinstance(line, GraphError):
+                raise line
+            if number == last + 1 and is_smi_header(line):
+                last = number
+            elif line.strip():
+                smiles, *rest = decoded(line).split(None, 1) or [""]
+                name = EXTENSION.sub("", rest[0]).strip().partition("\t")[0] if rest else None
+                yield number, [smiles, name or None], ""
+        except GraphError as error:
+            yield number, [None, None], str(error)
 
 
 def is_parquet(file: File) -> bool:

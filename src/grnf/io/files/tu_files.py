@@ -1,8 +1,8 @@
 """TU benchmark datasets: a folder or zip with DS_A.txt, DS_graph_indicator.txt and optional attribute files.
 
 Nodes are numbered from 1 over all graphs. Undirected graphs list every edge in both directions. A repeated
-line is the same edge, so repeats are dropped, not summed. The lines of nodes and arcs become records of
-temporary files, grouped by graph. Memory holds a few numbers per graph and one part of these records.
+line is the same edge, so repeats are dropped, not summed. Each file becomes an array on disk. Memory holds a
+few numbers per graph and one part of these arrays.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,13 +31,8 @@ from grnf.io.encode import AttributeEncoder, Schema, SchemaColumn
 from grnf.io.files.file import File, OnError, open_sink
 from grnf.io.files.limits import LONGEST_RECORD, MOST_EMPTY_GRAPHS, Member, new_member, open_archive
 from grnf.io.files.values import runs
-from grnf.io.from_arrays import is_symmetric
-from grnf.io.raw import RawBatch, RawColumn, RawGraph, column_of_arrays, concatenated, joined
-from grnf.typing import IntArray
-
-__all__ = [
-    "TUData", "fits_tu", "is_tu_folder", "read_tu", "read_tu_graphs", "write_tu", "write_tu_folder",
-]  # fmt: skip
+from grnf.io.raw import RawBatch, RawColumn, RawGraph, concatenated, joined
+from grnf.typing import BoolArray, IntArray
 
 INDICATOR = "_graph_indicator.txt"
 PART = 2**16
@@ -52,11 +47,11 @@ LABEL = re.compile(r"label(|[1-9][0-9]*)\Z")
 WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,17})\Z")
 
 LINES_AS_FIELDS = bytes.maketrans(b"\n", b",")
-MAIN = "main"
 WIDTHS = {"A": 2, "graph_indicator": 1}
+KINDS = {int: "whole numbers", float: "numbers"}
 
-Records: TypeAlias = npt.NDArray[Any]
-"""Structured arrays: `MAIN` and, if a dataset has them, labels and attributes."""
+Tables: TypeAlias = dict[str, npt.NDArray[Any]]
+"""Labels and attributes of nodes or edges, as far as a dataset has them."""
 Faults: TypeAlias = dict[int, str]
 
 
@@ -100,7 +95,8 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
     >>> read_tu(folder).graphs
     GraphBatch(2 graphs, 4 nodes, 2 edges, node_width=2, edge_width=0)
     """
-    data = concatenated(list(read_tu_graphs(File(path))))
+    with File(path).reopenable() as file:
+        data = concatenated(list(read_tu_graphs(file)))
     if not node_attributes:
         kept = {name: column for name, column in data.node_columns.items() if name != "attributes"}
         data = replace(data, node_columns=kept)
@@ -137,26 +133,25 @@ def read_tu_graphs(source: File, *, on_error: OnError = "raise") -> Iterator[Raw
     with _open_files(source) as files:
         faults: Faults = {}
         y = _targets(files, on_error, faults)
-        nodes, node_ptr = _store_nodes(files, None if y is None else len(y), on_error, faults)
-        arcs, arc_ptr = _store_arcs(files, node_ptr, on_error, faults)
-        ranges = list(runs((node_ptr + arc_ptr)[1:], PART))
-        directed = any(
-            _is_directed(arcs[arc_ptr[start] : arc_ptr[stop]], node_ptr, faults) for start, stop in ranges
-        )
+        nodes, node_ptr = _nodes(files, None if y is None else len(y), on_error, faults)
+        arcs = _arcs(files, node_ptr, on_error, faults)
+        ranges = list(runs((node_ptr + arcs.ptr)[1:], PART))
+        directed = any(_is_directed(*arcs.of(start, stop), node_ptr, faults) for start, stop in ranges)
         for start, stop in ranges:
             ptr = node_ptr[start : stop + 1]
-            source_, target, values = _once(arcs[arc_ptr[start] : arc_ptr[stop]])
+            source_, target, columns = arcs.of(start, stop)
             if not directed:
                 half = source_ <= target
-                source_, target, values = source_[half], target[half], values[half]
+                source_, target = source_[half], target[half]
+                columns = {kind: values[half] for kind, values in columns.items()}
             edge_ptr = np.searchsorted(source_, ptr).astype(np.int64)
             begin = np.repeat(ptr[:-1], np.diff(edge_ptr))
             batch = RawBatch(
                 ptr - ptr[0],
                 edge_ptr,
                 np.column_stack([source_ - begin, target - begin]),
-                _columns(nodes[ptr[0] : ptr[-1]]),
-                _columns(values),
+                _columns({kind: values[ptr[0] : ptr[-1]] for kind, values in nodes.items()}),
+                _columns(columns),
                 np.full(stop - start, directed),
                 [str(number + 1) for number in range(start, stop)],
                 [None] * (stop - start) if y is None else y[start:stop].tolist(),
@@ -192,66 +187,33 @@ def _infinite(batch: RawBatch) -> Faults:
     return faults
 
 
-def _columns(records: Records) -> dict[str, RawColumn]:
-    names = records.dtype.names or ()
+def _columns(tables: Tables) -> dict[str, RawColumn]:
     columns = {}
-    for index, entries in enumerate(records["labels"].T if "labels" in names else ()):
+    for index, entries in enumerate(tables["labels"].T if "labels" in tables else ()):
         values, codes = np.unique(entries, return_inverse=True)
         columns[f"label{index or ''}"] = RawColumn(codes, tuple(map(str, values.tolist())))
-    if "attributes" in names:
-        columns["attributes"] = RawColumn(np.ascontiguousarray(records["attributes"]))
+    if "attributes" in tables:
+        columns["attributes"] = RawColumn(np.array(tables["attributes"]))
     return columns
 
 
-def _is_directed(arcs: Records, node_ptr: IntArray, faults: Faults) -> bool:
+def _is_directed(
+    source: IntArray, target: IntArray, columns: Tables, node_ptr: IntArray, faults: Faults
+) -> bool:
     """Whether a graph without faults has an arc without its reverse, with the same label and attributes."""
     if faults:
-        graph = np.searchsorted(node_ptr, arcs[MAIN][:, 0], side="right") - 1
-        arcs = arcs[~np.isin(graph, list(faults))]
-    source, target, records = _once(arcs)
+        good = ~np.isin(np.searchsorted(node_ptr, source, side="right") - 1, list(faults))
+        source, target = source[good], target[good]
+        columns = {kind: values[good] for kind, values in columns.items()}
     size = int(max(source.max(initial=0), target.max(initial=0))) + 1
     forth, back = source * size + target, target * size + source
-    names = (records.dtype.names or ())[1:]
-    if not names:  # sorting numbers is much faster
+    if not columns:  # sorting numbers is much faster
         return not np.array_equal(forth, np.sort(back))
     order = np.argsort(back)
     return not (
         np.array_equal(forth, back[order])
-        and all(np.array_equal(records[name], records[name][order], equal_nan=True) for name in names)
+        and all(np.array_equal(values, values[order], equal_nan=True) for values in columns.values())
     )
-
-
-def _once(arcs: Records) -> tuple[IntArray, IntArray, Records]:
-    """Return sources and targets, sorted and without repeats, and the records that they come from."""
-    source, target = arcs[MAIN].T.astype(np.int64, order="C")
-    keys = source * (int(target.max(initial=0)) + 1) + target
-    if not (keys[1:] > keys[:-1]).all():
-        rows = np.unique(keys, return_index=True)[1]
-        source, target, arcs = source[rows], target[rows], arcs[rows]
-    return source, target, arcs
-
-
-# ---- records in temporary files: a line of the main file, with labels and attributes
-
-
-class _Store:
-    """Records in a temporary file."""
-
-    def __init__(self, files: _Files) -> None:
-        self.file = files.stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-        self.dtype = np.dtype([(MAIN, np.int64, (2,))])
-
-    def add(self, records: Records) -> None:
-        """Append records, which are all of the same type."""
-        self.dtype = records.dtype
-        self.file.write(records.data)
-
-    def records(self) -> Records:
-        """Return all records, which stay on disk."""
-        if not self.file.tell():
-            return np.empty(0, self.dtype)
-        self.file.flush()
-        return np.memmap(self.file, self.dtype, mode="r+")
 
 
 def _targets(files: _Files, on_error: OnError, faults: Faults) -> npt.NDArray[Any] | None:
@@ -259,97 +221,101 @@ def _targets(files: _Files, on_error: OnError, faults: Faults) -> npt.NDArray[An
     kind = next((kind for kind in ("graph_labels", "graph_attributes") if files.has(kind)), None)
     if kind is None:
         return None
-    lines = files.lines(kind, on_error)
-    values = lines.take(None)
-    faults.update(lines.faults)
+    values, wrong = files.table(kind, on_error)
+    faults.update(wrong)
     return values.ravel() if kind == "graph_labels" or values.shape[1] == 1 else values
 
 
-def _store_nodes(
-    files: _Files, n_graphs: int | None, on_error: OnError, faults: Faults
-) -> tuple[Records, IntArray]:
-    """Return labels and attributes of nodes as records, and the first node of each graph."""
-    store, starts, n_nodes, last = _Store(files), [], 0, 0
-    for records, wrong in _records(files, "graph_indicator", "node", on_error):
-        owner = records[MAIN][:, 0]
-        if owner[0] < max(last, 1) or (np.diff(owner) < 0).any():
-            raise GraphError("graph_indicator must ascend from 1", where=str(files.source))
-        _check_number(int(owner[-1]), n_nodes + len(owner), files)
-        starts.append(n_nodes + np.searchsorted(owner, np.arange(last + 1, int(owner[-1]) + 1)))
-        faults.update((int(owner[row]) - 1, reason) for row, reason in wrong.items())
-        n_nodes, last = n_nodes + len(owner), int(owner[-1])
-        store.add(records)
-    if n_graphs is not None and n_graphs < last:
-        raise GraphError(f"{n_graphs} graph labels for {last} graphs", where=str(files.source))
+def _nodes(files: _Files, n_graphs: int | None, on_error: OnError, faults: Faults) -> tuple[Tables, IntArray]:
+    """Return labels and attributes of nodes, and the first node of each graph."""
+    owner = files.table("graph_indicator", "raise")[0][:, 0]
+    tables, wrong = files.tables("node", len(owner), on_error)
+    last = int(owner[-1]) if len(owner) else 0
+    if len(owner) and (owner[0] < 1 or (owner[1:] < owner[:-1]).any()):
+        raise GraphError("graph_indicator must ascend from 1", where=str(files.source))
     total = last if n_graphs is None else n_graphs
-    _check_number(total, n_nodes, files)
-    starts.append(np.full(total - last + 1, n_nodes))
-    return store.records(), np.concatenate(starts)
-
-
-def _check_number(n_graphs: int, n_nodes: int, files: _Files) -> None:
-    if n_graphs > n_nodes + MOST_EMPTY_GRAPHS:
+    if total < last:
+        raise GraphError(f"{n_graphs} graph labels for {last} graphs", where=str(files.source))
+    if total > len(owner) + MOST_EMPTY_GRAPHS:
         raise GraphError(
-            f"graph number {n_graphs} with {n_nodes} nodes in all",
+            f"graph number {total} with {len(owner)} nodes in all",
             where=str(files.source),
             cure="Number from 1",
         )
+    faults.update((int(owner[row]) - 1, reason) for row, reason in wrong.items())
+    return tables, np.searchsorted(owner, np.arange(1, total + 2)).astype(np.int64)
 
 
-def _store_arcs(
-    files: _Files, node_ptr: IntArray, on_error: OnError, faults: Faults
-) -> tuple[Records, IntArray]:
-    """Return the arcs as records, graph by graph, and the first arc of each graph.
+class _Arcs(NamedTuple):
+    """The arcs of all graphs, on disk."""
+
+    ends: IntArray
+    columns: Tables
+    ptr: IntArray
+    """The place of the first arc of each graph in `rows`."""
+    rows: IntArray | None
+    """The rows of the arcs, graph by graph, if they are not all rows in order."""
+
+    def of(self, start: int, stop: int) -> tuple[IntArray, IntArray, Tables]:
+        """Return the arcs of some graphs, sorted and without repeats: sources, targets and columns."""
+        some: Any = slice(self.ptr[start], self.ptr[stop])
+        some = some if self.rows is None else np.asarray(self.rows[some])
+        source, target = np.array(self.ends[some].T, order="C") - 1
+        columns = {kind: values[some] for kind, values in self.columns.items()}
+        keys = source * (int(target.max(initial=0)) + 1) + target
+        if not (keys[1:] > keys[:-1]).all():
+            first = np.unique(keys, return_index=True)[1]
+            source, target = source[first], target[first]
+            columns = {kind: values[first] for kind, values in columns.items()}
+        return source, target, columns
+
+
+def _arcs(files: _Files, node_ptr: IntArray, on_error: OnError, faults: Faults) -> _Arcs:
+    """Return the arcs, graph by graph.
 
     Arcs that cannot be used are left out. They are faults of the graph of the end that exists, or else of the
     graph of the line before.
     """
-    store, counts, n_nodes = _Store(files), np.zeros(len(node_ptr) - 1, np.int64), int(node_ptr[-1])
-    number = np.int32 if n_nodes < 2**31 else np.int64
-    n_lines = last = highest = 0
-    ordered = True
-    for records, wrong in _records(files, "A", "edge", on_error):
-        if not n_nodes:
-            raise GraphError(f"{files.name('A')}, line 1: no such node (0 nodes)")
-        arcs = records[MAIN]
-        arcs -= 1
-        inside = (arcs >= 0) & (arcs < n_nodes)
-        known = np.where(inside[:, 0], arcs[:, 0], np.where(inside[:, 1], arcs[:, 1], 0))
-        graph = np.searchsorted(node_ptr, known, side="right") - 1
-        good = inside.all(axis=1) & (arcs[:, 1] >= node_ptr[graph]) & (arcs[:, 1] < node_ptr[graph + 1])
-        good[list(wrong)] = False
+    arcs, wrong = files.table("A", on_error)
+    tables, others = files.tables("edge", len(arcs), on_error)
+    wrong |= others
+    n_nodes, counts = int(node_ptr[-1]), np.zeros(len(node_ptr) - 1, np.int64)
+    owners = files.on_disk(len(arcs))
+    last, highest, ordered = 0, 0, True
+    for start in range(0, len(arcs), RUN):
+        ends = arcs[start : start + RUN] - 1
+        inside = (ends >= 0) & (ends < n_nodes)
+        known = np.where(inside[:, 0], ends[:, 0], np.where(inside[:, 1], ends[:, 1], 0))
+        graph = np.searchsorted(node_ptr, known, side="right") - 1 if n_nodes else np.zeros_like(known)
+        good: BoolArray = inside[:, 0] & inside[:, 1]
+        good[good] = (ends[good, 1] >= node_ptr[graph[good]]) & (ends[good, 1] < node_ptr[graph[good] + 1])
+        good[[row - start for row in wrong if start <= row < start + len(good)]] = False
         for row in np.flatnonzero(~good).tolist():
             if not inside[row].any():
                 graph[row] = graph[row - 1] if row else last
-            place = f"{files.name('A')}, line {n_lines + row + 1}"
+            place = f"{files.name('A')}, line {start + row + 1}"
             problem = "an edge between two graphs" if inside[row].all() else "no such node"
-            if on_error == "raise":
+            if on_error == "raise" or not n_nodes:
                 raise GraphError(f"{problem} ({n_nodes} nodes)", where=place)
-            faults[int(graph[row])] = wrong.get(row, f"{place}: {problem}")
-        last, n_lines = int(graph[-1]), n_lines + len(records)
-        graph = graph[good]
-        store.add(records[good].astype([(MAIN, number, (2,)), *records.dtype.descr[1:]]))
-        np.add.at(counts, graph, 1)
-        if len(graph):
-            ordered = ordered and bool(graph[0] >= highest and (graph[1:] >= graph[:-1]).all())
-            highest = int(graph[-1])
-    records, ptr = store.records(), offsets(counts)
-    return (records if ordered else _sorted(records, node_ptr, ptr)), ptr
+            faults[int(graph[row])] = wrong.get(start + row, f"{place}: {problem}")
+        last, own = int(graph[-1]), graph[good]
+        np.add.at(counts, own, 1)
+        owners[start : start + len(good)] = np.where(good, graph, -1)
+        ordered = ordered and bool(good.all() and own[0] >= highest and (own[1:] >= own[:-1]).all())
+        highest = int(own[-1]) if len(own) else highest
+    ptr = offsets(counts)
+    return _Arcs(arcs, tables, ptr, None if ordered else _in_order(owners, ptr, files))
 
 
-def _sorted(records: Records, node_ptr: IntArray, ptr: IntArray) -> Records:
-    """Return the arcs in the order of the graphs: each goes to the next free place of its graph."""
-    free = ptr.copy()
-    with tempfile.TemporaryFile() as file:
-        result = np.memmap(file, dtype=records.dtype, mode="w+", shape=records.shape)
-    for start in range(0, len(records), RUN):
-        block = records[start : start + RUN]
-        graph = np.searchsorted(node_ptr, block[MAIN][:, 0], side="right") - 1
-        order = np.argsort(graph, kind="stable")
-        graphs, first, counts = np.unique(graph[order], return_index=True, return_counts=True)
-        places = np.repeat(free[graphs] - first, counts) + np.arange(len(order))
+def _in_order(owners: IntArray, ptr: IntArray, files: _Files) -> IntArray:
+    """Return the rows in the order of their graphs: each goes to the next free place of its graph."""
+    free, result = ptr.copy(), files.on_disk(int(ptr[-1]))
+    for start in range(0, len(owners), RUN):
+        block = np.asarray(owners[start : start + RUN])
+        order = np.argsort(block, kind="stable")[np.count_nonzero(block < 0) :]
+        graphs, first, counts = np.unique(block[order], return_index=True, return_counts=True)
+        result[np.repeat(free[graphs] - first, counts) + np.arange(len(order))] = start + order
         free[graphs] += counts
-        result[places] = block[order]
     return result
 
 
@@ -364,9 +330,9 @@ def _open_files(source: File) -> Iterator[_Files]:
             folder = {file.name: partial(file.open, "rb") for file in sorted(source.path.iterdir())}
             yield _Files(source, folder, stack)
             return
-        if not source.is_stdin and not source.path.exists():
+        if not source.path.exists():
             raise GraphError(f"{source} does not exist")
-        file = stack.enter_context(source.open_seekable())
+        file = stack.enter_context(source.open(recode=False))
         if not zipfile.is_zipfile(file):
             file.seek(0)
             problem, cure = "is neither a folder nor a zip file", None
@@ -401,106 +367,75 @@ class _Files:
         """Whether there is such a file."""
         return f"{self.prefix}{suffix}.txt" in self.members
 
-    def lines(self, suffix: str, on_error: OnError) -> _Lines:
-        """Open the lines of a file."""
+    def on_disk(self, count: int) -> IntArray:
+        """Return an array of whole numbers in a temporary file."""
+        file = self.stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        return np.memmap(file, np.int64, "w+", shape=(count,)) if count else np.empty(0, np.int64)
+
+    def table(self, suffix: str, on_error: OnError) -> tuple[npt.NDArray[Any], Faults]:
+        """Return the lines of a file as rows of numbers, which stay on disk: whole ones, but for attributes.
+
+        With on_error="yield", lines that are wrong become zeros. The reasons are returned by line, from 0.
+        """
         if not self.has(suffix):
             raise GraphError(f"{self.name(suffix)} is missing")
-        stream = self.members[f"{self.prefix}{suffix}.txt"]()
-        self.stack.callback(stream.close)
-        return _Lines(stream, self.name(suffix), on_error, suffix)
+        kind: type = float if suffix.endswith("attributes") else int
+        width, count, faults = WIDTHS.get(suffix), 0, Faults()
+        file = self.stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        with closing(self.members[f"{self.prefix}{suffix}.txt"]()) as stream:
+            for block in _whole_lines(stream, self.name(suffix)):
+                numbers = _numbers(block, kind)
+                if numbers is None or numbers.shape[1] != (width or numbers.shape[1]):
+                    numbers, wrong = _line_by_line(block, kind, width)
+                    for row, line in wrong.items():
+                        problem = f"must be {numbers.shape[1]} {KINDS[kind]}, got {line[:40]!r}"
+                        error = GraphError(problem, where=f"{self.name(suffix)}, line {count + row + 1}")
+                        if on_error == "raise":
+                            raise error
+                        faults[count + row] = str(error)
+                width, count = numbers.shape[1], count + len(numbers)
+                file.write(np.ascontiguousarray(numbers).data)
+        if not count:
+            return np.empty((0, width or 1), kind), faults
+        file.flush()
+        return np.memmap(file, kind, "r", shape=(count, cast("int", width))), faults
+
+    def tables(self, item: str, count: int, on_error: OnError) -> tuple[Tables, Faults]:
+        """Return labels and attributes of nodes or edges, and what is wrong with lines."""
+        tables, faults = Tables(), Faults()
+        for kind in ("labels", "attributes"):
+            if self.has(f"{item}_{kind}"):
+                table, wrong = self.table(f"{item}_{kind}", on_error)
+                if len(table) != count:
+                    problem = f"must have one line per {item} ({count}), got {len(table)}"
+                    raise GraphError(problem, where=self.name(f"{item}_{kind}"))
+                faults |= wrong
+                tables |= {kind: table} if count else {}
+        return tables, faults
 
 
-def _records(
-    files: _Files, main: str, item: str, on_error: OnError
-) -> Iterator[tuple[Records, dict[int, str]]]:
-    """Yield lines of the main file with labels and attributes of the same lines, and faults by row."""
-    names = {kind: f"{item}_{kind}" for kind in ("labels", "attributes") if files.has(f"{item}_{kind}")}
-    sources = {MAIN: files.lines(main, on_error if main == "A" else "raise")}
-    sources |= {kind: files.lines(name, on_error) for kind, name in names.items()}
-    n_lines = 0
-    while len(block := sources[MAIN].take(RUN)):
-        tables = {kind: lines.take(len(block)) if kind != MAIN else block for kind, lines in sources.items()}
-        if any(len(table) < len(block) for table in tables.values()):
-            break
-        types = [(kind, table.dtype, table.shape[1:]) for kind, table in tables.items()]
-        records = np.empty(len(block), types)
-        for kind, table in tables.items():
-            records[kind] = table
-        wrong = {}
-        for lines in sources.values():
-            for line in [line for line in lines.faults if line < n_lines + len(block)]:
-                wrong[line - n_lines] = lines.faults.pop(line)
-        yield records, wrong
-        n_lines += len(block)
-    count = sources[MAIN].count_all()
-    for kind, name in names.items():
-        if sources[kind].count_all() != count:
-            raise GraphError(
-                f"must have one line per {item} ({count}), got {sources[kind].count_all()}",
-                where=files.name(name),
-            )
-
-
-class _Lines:
-    """Lines of numbers with commas between, from first to last: whole numbers, but for attributes.
-
-    With on_error="yield", lines that are wrong become zeros, and `faults` has the reasons by line, from 0.
-    """
-
-    def __init__(self, stream: IO[bytes] | Member, name: str, on_error: OnError, suffix: str) -> None:
-        self.blocks = _whole_lines(stream, name)
-        self.name, self.on_error, self.width = name, on_error, WIDTHS.get(suffix)
-        self.dtype = np.dtype(np.float64 if suffix.endswith("attributes") else np.int64)
-        self.parsed = 0
-        self.faults: Faults = {}
-        self.buffer = np.empty((0, self.width or 1), self.dtype)
-
-    def take(self, count: int | None) -> npt.NDArray[Any]:
-        """Return the next lines, or all. Fewer only at the end."""
-        parts, have = [self.buffer], len(self.buffer)
-        while (count is None or have < count) and (block := next(self.blocks, None)):
-            numbers = self._numbers(block)
-            self.width = numbers.shape[1]
-            parts.append(numbers)
-            self.parsed += len(numbers)
-            have += len(numbers)
-        table = np.concatenate(parts[not len(parts[0]) and len(parts) > 1 :])
-        self.buffer = table[have if count is None else count :]
-        return table[:count]
-
-    def _numbers(self, block: bytes) -> npt.NDArray[Any]:
-        with suppress(ValueError, OverflowError, DeprecationWarning):
-            table = whole_numbers(block) if self.dtype.kind == "i" else None
-            if table is None:
-                table = np.loadtxt(io.BytesIO(block), delimiter=",", dtype=self.dtype, ndmin=2, comments=None)
-            if table.shape[1] == (self.width or table.shape[1]):
-                return table
-        return self._line_by_line(block)
-
-    def count_all(self) -> int:
-        """Return the number of lines of the file. The rest is passed over."""
-        while len(self.take(RUN)):
-            pass
-        return self.parsed
-
-    def _line_by_line(self, block: bytes) -> npt.NDArray[Any]:
-        kind = int if self.dtype.kind == "i" else float
-        lines = [line for line in block.splitlines() if line.strip()]
-        width = self.width or lines[0].count(b",") + 1
-        table = np.zeros((len(lines), width), dtype=self.dtype)
-        for index, line in enumerate(lines):
-            try:
-                table[index] = [kind(entry) for entry in line.split(b",", width)]
-            except (ValueError, OverflowError):
-                numbers = "whole numbers" if kind is int else "numbers"
-                error = GraphError(
-                    f"must be {width} {numbers}, got {line[:40]!r}",
-                    where=f"{self.name}, line {self.parsed + index + 1}",
-                )
-                if self.on_error == "raise":
-                    raise error from None
-                self.faults[self.parsed + index] = str(error)
+def _numbers(block: bytes, kind: type) -> npt.NDArray[Any] | None:
+    """Return lines of numbers as a table, or None if they are not of equal widths."""
+    with suppress(ValueError, OverflowError, DeprecationWarning):
+        table = whole_numbers(block) if kind is int else None
+        if table is None:
+            table = np.loadtxt(io.BytesIO(block), delimiter=",", dtype=kind, ndmin=2, comments=None)
         return table
+    return None
+
+
+def _line_by_line(block: bytes, kind: type, width: int | None) -> tuple[npt.NDArray[Any], dict[int, bytes]]:
+    """Return lines as a table, and those that are not as many numbers as they should be."""
+    lines = [line for line in block.splitlines() if line.strip()]
+    width = width or lines[0].count(b",") + 1
+    table: npt.NDArray[Any] = np.zeros((len(lines), width), kind)
+    wrong = {}
+    for row, line in enumerate(lines):
+        try:
+            table[row] = [kind(entry) for entry in line.split(b",", width)]
+        except (ValueError, OverflowError):
+            wrong[row] = line
+    return table, wrong
 
 
 def _whole_lines(stream: IO[bytes] | Member, name: str) -> Iterator[bytes]:
@@ -563,101 +498,93 @@ def write_tu(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
 def write_tu_folder(path: Path, graphs: Iterable[RawGraph]) -> None:
     """Write a folder NAME with the text files NAME_A.txt, NAME_graph_indicator.txt and so on."""
     path.mkdir()
+    files: dict[str, IO[bytes]] = {}
+    agreed: dict[str, Any] = {}
+    graph, n_nodes, one_way = None, 0, False
     with ExitStack() as stack:
-        writer = _Writer(path, stack)
-        for graph in graphs:
-            writer.add_graph(graph)
-        writer.check()
 
+        def add(name: str, lines: Iterable[str]) -> None:
+            if name not in files:
+                files[name] = stack.enter_context(open_sink(path / f"{path.name}_{name}.txt"))
+            files[name].write("".join(f"{line}\n" for line in lines).encode())
 
-class _Writer:
-    """The text files of a dataset, and what all of its graphs must agree on."""
-
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self.folder, self.stack = folder, stack
-        self.files: dict[str, IO[bytes]] = {}
-        self.agreed: dict[str, Any] = {}
-        self.n_nodes = self.n_graphs = 0
-        self.last_is_empty = self.one_way = False
         for name in ("A", "graph_indicator"):
-            self.add(name, [])
+            add(name, [])
+        for index, graph in enumerate(graphs):
+            arcs, rows = _arcs_to_write(graph, index)
+            nodes, edges = _texts(graph.node_columns, index), _texts(graph.edge_columns, index)
+            kind, target = _target_text(graph.y, index)
+            facts: dict[str, Any] = {"direction": "directed" if graph.directed else "undirected", "y": kind}
+            for item, own, count in (("node", nodes, graph.n_nodes), ("edge", edges, len(arcs))):
+                if count:
+                    facts[f"the columns of {item}s"] = {part: width for part, (width, _) in own.items()}
+            _agree(agreed, facts, index)
+            add("A", (f"{source + n_nodes + 1}, {target_ + n_nodes + 1}" for source, target_ in arcs))
+            add("graph_indicator", [str(index + 1)] * graph.n_nodes)
+            for part, (_, lines) in nodes.items():
+                add(f"node_{part}", lines)
+            for part, (_, lines) in edges.items():
+                add(f"edge_{part}", (lines[row] for row in rows))
+            if target is not None:
+                add("graph_labels" if kind == "a whole number" else "graph_attributes", [target])
+            if graph.directed and not one_way:
+                values = list(zip(*(lines for _, lines in edges.values()), strict=True)) or [()] * len(arcs)
+                known = {(*arc, values[row]) for arc, row in zip(map(tuple, arcs), rows, strict=True)}
+                one_way = any((arc[1], arc[0], arc[2]) not in known for arc in known)
+            n_nodes += graph.n_nodes
+        if agreed.get("direction") == "directed" and not one_way:
+            raise GraphError("each arc has its reverse: a TU dataset would be read as undirected")
+        if graph is not None and not graph.n_nodes and graph.y is None:
+            raise GraphError("the last graph has no nodes and no y: a TU dataset would not count it")
 
-    def add(self, name: str, lines: Iterable[str]) -> None:
-        """Append lines to a file."""
-        if name not in self.files:
-            sink = open_sink(self.folder / f"{self.folder.name}_{name}.txt")
-            self.files[name] = self.stack.enter_context(sink)
-        self.files[name].write("".join(f"{line}\n" for line in lines).encode())
 
-    def agree(self, what: str, value: Any) -> None:
-        """Refuse a graph that differs from those before it."""
-        first = self.agreed.setdefault(what, value)
-        if first != value:
+def _agree(agreed: dict[str, Any], facts: Mapping[str, Any], index: int) -> None:
+    """Refuse a graph that differs from those before it."""
+    for what, fact in facts.items():
+        if (first := agreed.setdefault(what, fact)) != fact:
             raise GraphError(
-                f"{what} must be the same for all graphs of a TU dataset, got {value} after {first}",
-                index=self.n_graphs,
+                f"{what} must be the same for all graphs of a TU dataset, got {fact} after {first}",
+                index=index,
                 cure="Write Parquet, npz or JSON lines",
             )
 
-    def add_graph(self, graph: RawGraph) -> None:
-        """Append one graph."""
-        edges, rows = graph.edges, np.arange(len(graph.edges))
-        keys = edges if graph.directed else np.sort(edges, axis=1)
-        if len(np.unique(keys, axis=0)) < len(edges):
-            raise GraphError(
-                "repeated edges, which TU datasets drop", index=self.n_graphs, cure="Write Parquet"
-            )
-        self.agree("direction", "directed" if graph.directed else "undirected")
-        if not graph.directed:
-            others = np.flatnonzero(edges[:, 0] != edges[:, 1])
-            edges, rows = np.vstack([edges, edges[others, ::-1]]), np.concatenate([rows, others])
-        elif not self.one_way:
-            columns = [
-                column_of_arrays([own], [len(edges)], name) for name, own in graph.edge_columns.items()
-            ]
-            values = [np.asarray(own.values, np.float64).reshape(len(edges), -1) for own in columns]
-            self.one_way = not is_symmetric(edges, np.hstack([np.empty((len(edges), 0)), *values]))
-        order = np.lexsort((edges[:, 1], edges[:, 0]))
-        arcs = (edges[order] + self.n_nodes + 1).tolist()
-        self.add("A", (f"{source}, {target}" for source, target in arcs))
-        self.add("graph_indicator", [str(self.n_graphs + 1)] * graph.n_nodes)
-        self._add_columns("node", graph.node_columns, np.arange(graph.n_nodes))
-        self._add_columns("edge", graph.edge_columns, rows[order])
-        self._add_target(graph.y)
-        self.n_nodes += graph.n_nodes
-        self.n_graphs += 1
-        self.last_is_empty = graph.n_nodes == 0
 
-    def _add_columns(self, item: str, columns: Any, rows: Any) -> None:
-        if not len(rows):
-            return
-        labels = sorted(
-            (name for name in columns if name != "attributes"), key=lambda name: (len(name), name)
-        )
-        if labels != [f"label{index or ''}" for index in range(len(labels))]:
-            raise GraphError(f"the labels of a TU dataset must be label, label1, label2, ..., got {labels}")
-        self.agree(f"the columns of {item}s", [*labels, *(name for name in columns if name == "attributes")])
-        if labels:
-            table = np.column_stack([columns[name] for name in labels])[rows].tolist()
-            self.add(f"{item}_labels", (", ".join(row) for row in table))
-        if "attributes" in columns:
-            self.agree(f"the width of {item} attributes", columns["attributes"].shape[1])
-            table = columns["attributes"][rows].tolist()
-            self.add(f"{item}_attributes", (", ".join(map(repr, row)) for row in table))
+def _arcs_to_write(graph: RawGraph, index: int) -> tuple[list[list[int]], list[int]]:
+    """Return the arcs in order, undirected edges in both directions, and the edges that they come from."""
+    edges, rows = graph.edges, np.arange(len(graph.edges))
+    keys = edges if graph.directed else np.sort(edges, axis=1)
+    if len(np.unique(keys, axis=0)) < len(edges):
+        raise GraphError("repeated edges, which TU datasets drop", index=index, cure="Write Parquet")
+    if not graph.directed:
+        others = np.flatnonzero(edges[:, 0] != edges[:, 1])
+        edges, rows = np.vstack([edges, edges[others, ::-1]]), np.concatenate([rows, others])
+    order = np.lexsort((edges[:, 1], edges[:, 0]))
+    return edges[order].tolist(), rows[order].tolist()
 
-    def _add_target(self, y: Any) -> None:
-        values = np.asarray(y if y is not None else [])
-        if values.dtype.kind not in "iuf" or values.ndim > 1:
-            raise GraphError(f"y must be a number or numbers, got {y!r:.60}", index=self.n_graphs)
-        whole = values.dtype.kind in "iu" and values.ndim == 0
-        self.agree("y", "none" if y is None else "a whole number" if whole else f"{values.size} real numbers")
-        if y is not None:
-            text = ", ".join(map(repr, values.astype(int if whole else float).ravel().tolist()))
-            self.add("graph_labels" if whole else "graph_attributes", [text])
 
-    def check(self) -> None:
-        """Refuse what would be read as something else."""
-        if self.agreed.get("direction") == "directed" and not self.one_way:
-            raise GraphError("each arc has its reverse: a TU dataset would be read as undirected")
-        if self.last_is_empty and self.agreed["y"] == "none":
-            raise GraphError("the last graph has no nodes and no y: a TU dataset would not count it")
+def _texts(columns: Mapping[str, Any], index: int) -> dict[str, tuple[int, list[str]]]:
+    """Return the widths and the lines of the labels and attributes of nodes or edges."""
+    names = sorted((name for name in columns if name != "attributes"), key=lambda name: (len(name), name))
+    if names != [f"label{place or ''}" for place in range(len(names))]:
+        problem = f"the labels of a TU dataset must be label, label1, label2, ..., got {names}"
+        raise GraphError(problem, index=index)
+    texts = {}
+    if names:
+        table = np.column_stack([columns[name] for name in names]).tolist()
+        texts["labels"] = len(names), [", ".join(row) for row in table]
+    if "attributes" in columns:
+        table = columns["attributes"].tolist()
+        texts["attributes"] = columns["attributes"].shape[1], [", ".join(map(repr, row)) for row in table]
+    return texts
+
+
+def _target_text(y: Any, index: int) -> tuple[str, str | None]:
+    """Return what kind of target a graph has, and its line."""
+    if y is None:
+        return "none", None
+    values = np.asarray(y)
+    if values.dtype.kind not in "iuf" or values.ndim > 1:
+        raise GraphError(f"y must be a number or numbers, got {y!r:.60}", index=index)
+    whole = values.dtype.kind in "iu" and values.ndim == 0
+    text = ", ".join(map(repr, values.astype(int if whole else float).ravel().tolist()))
+    return "a whole number" if whole else f"{values.size} real numbers", text

@@ -16,11 +16,6 @@ from grnf.errors import GraphError
 from grnf.io.raw import RawGraph, as_column, checked_raw
 from grnf.typing import IntArray
 
-__all__ = [
-    "check_names", "graph_of_columns", "graph_of_rows", "number", "part_widths", "plain_rows", "runs",
-    "scalar_y", "typed_column", "vector_widths",
-]  # fmt: skip
-
 MOST_ABSENT = 16
 """A vector is restored if at least one in so many of its parts is present."""
 
@@ -28,29 +23,12 @@ MOST_ABSENT = 16
 def graph_of_rows(
     nodes: Sequence[tuple[Hashable, Mapping[str, Any]]],
     edges: Sequence[tuple[Hashable, Hashable, Mapping[str, Any]]],
-    *,
-    directed: bool = False,
-    graph_id: str | None = None,
-    y: Any = None,
-    new_nodes: bool = False,
-    widths: Mapping[str, Mapping[str, int]] | None = None,
+    **about: Any,
 ) -> RawGraph:
-    """Return the graph of nodes (name, values) and edges (name, name, values).
-
-    With `new_nodes`, edges may name nodes that are not listed. `widths` are those of "node" and "edge"
-    vectors that were split into columns.
-    """
-    return graph_of_columns(
-        [name for name, _ in nodes],
-        _columns_of([values for _, values in nodes]),
-        [(source, target) for source, target, _ in edges],
-        _columns_of([values for *_, values in edges]),
-        directed=directed,
-        graph_id=graph_id,
-        y=y,
-        new_nodes=new_nodes,
-        widths=widths,
-    )
+    """Return the graph of nodes (name, values) and edges (name, name, values). See `graph_of_columns`."""
+    names, ends = [name for name, _ in nodes], [(source, target) for source, target, _ in edges]
+    node_columns = _columns_of([values for _, values in nodes])
+    return graph_of_columns(names, node_columns, ends, _columns_of([row for *_, row in edges]), **about)
 
 
 def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -66,13 +44,17 @@ def graph_of_columns(
     ends: Iterable[tuple[Hashable, Hashable]],
     edge_columns: Mapping[str, list[Any]],
     *,
-    directed: bool,
+    directed: bool = False,
     graph_id: str | None = None,
     y: Any = None,
     new_nodes: bool = False,
     widths: Mapping[str, Mapping[str, int]] | None = None,
 ) -> RawGraph:
-    """Return the graph of named nodes and edges between names. For other parameters see `graph_of_rows`."""
+    """Return the graph of named nodes and edges between names.
+
+    With `new_nodes`, edges may name nodes that are not listed. `widths` are those of "node" and "edge"
+    vectors that were split into columns.
+    """
     numbers: dict[Hashable, int] = {}
     for name in names:
         if name in numbers:
@@ -87,24 +69,16 @@ def graph_of_columns(
                 numbers[name] = len(numbers)
         pairs.append((numbers[source], numbers[target]))
     added = [None] * (len(numbers) - len(names))
-    nodes = {name: [*values, *added] for name, values in node_columns.items()}
-    own = widths or {}
-    return checked_raw(
-        len(numbers),
-        np.array(pairs, dtype=np.int64).reshape(-1, 2),
-        _with_vectors(_typed(nodes, "node"), own.get("node", {})),
-        _with_vectors(_typed(edge_columns, "edge"), own.get("edge", {})),
-        directed,
-        graph_id,
-        y,
-    )
+    given = {"node": {name: [*values, *added] for name, values in node_columns.items()}, "edge": edge_columns}
+    columns = {}
+    for item, own in given.items():
+        typed = {name: _typed_column(values, f"{item} column {name!r}") for name, values in own.items()}
+        columns[item] = _with_vectors(typed, (widths or {}).get(item, {}))
+    edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return checked_raw(len(numbers), edges, columns["node"], columns["edge"], directed, graph_id, y)
 
 
-def _typed(columns: Mapping[str, list[Any]], item: str) -> dict[str, npt.NDArray[Any]]:
-    return {name: typed_column(values, f"{item} column {name!r}") for name, values in columns.items()}
-
-
-def typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[Any]:
+def _typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[Any]:
     """Return values, None where missing, as a column: like `as_column`, but whole numbers and truth stay so.
 
     What is neither number, truth value, text nor a list of numbers becomes a category under its JSON text.
@@ -152,20 +126,32 @@ def _category(value: Any) -> Any:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def plain_rows(
-    columns: Mapping[str, Any], count: int, *, vectors: bool = False
-) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return column names and, for each node or edge, its values that are not missing, as plain Python.
+def plain_tables(
+    graph: RawGraph, kind: str, node: Collection[str] = (), edge: Collection[str] = (), vectors: bool = False
+) -> dict[str, tuple[list[str], list[dict[str, Any]]]]:
+    """Return "node" and "edge" columns and, for each node or edge, its values, as plain Python.
 
-    Without `vectors`, column x of width 12 becomes the columns x_00 to x_11.
+    Without `vectors`, column x of width 12 becomes the columns x_00 to x_11. Names that this kind of file
+    reserves for nodes or edges are refused. Missing values are left out.
     """
+    node_rows = _plain_rows(graph.node_columns, graph.n_nodes, vectors)
+    tables = {"node": node_rows, "edge": _plain_rows(graph.edge_columns, len(graph.edges), vectors)}
+    for item, reserved in (("node", node), ("edge", edge)):
+        for name in tables[item][0]:
+            if name in reserved:
+                raise GraphError(f"{kind} uses the column name {name!r} itself", cure="Rename the column")
+    return tables
+
+
+def _plain_rows(
+    columns: Mapping[str, Any], count: int, vectors: bool
+) -> tuple[list[str], list[dict[str, Any]]]:
     flat: dict[str, list[Any]] = {}
     for name, values in columns.items():
         array = np.asarray(values)
+        parts = {name: array}
         if array.ndim == 2 and not vectors:
             parts = dict(zip(_part_names(name, array.shape[1]), array.T, strict=True))
-        else:
-            parts = {name: array}
         for part, entries in parts.items():
             if part in flat:
                 raise GraphError(f"two columns would be called {part!r}", cure="Rename one of them")
@@ -183,19 +169,13 @@ def _part_names(name: str, width: int) -> list[str]:
 
 
 def vector_widths(graph: RawGraph) -> dict[str, dict[str, int]]:
-    """Return the widths of the node and edge columns of vectors, which `plain_rows` splits."""
+    """Return the widths of the node and edge columns of vectors, which `plain_tables` splits."""
     columns = {"node": graph.node_columns, "edge": graph.edge_columns}
     widths = {
         item: {name: int(np.shape(values)[1]) for name, values in own.items() if np.ndim(values) == 2}
         for item, own in columns.items()
     }
     return {item: own for item, own in widths.items() if own}
-
-
-def part_widths(columns: Mapping[str, Any]) -> dict[str, int]:
-    """Return for each part of a vector, as `plain_rows` calls it, how wide the vector is."""
-    wide = {name: np.shape(values)[1] for name, values in columns.items() if np.ndim(values) == 2}
-    return {part: width for name, width in wide.items() for part in _part_names(name, width)}
 
 
 def _with_vectors(columns: Mapping[str, npt.NDArray[Any]], widths: Mapping[str, int]) -> dict[str, Any]:
@@ -225,13 +205,6 @@ def _none_for_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [_none_for_nan(entry) for entry in value]
     return None if isinstance(value, float) and value != value else value
-
-
-def check_names(names: Collection[str], reserved: Collection[str], kind: str) -> None:
-    """Refuse column names that mean something else in a format."""
-    for name in names:
-        if name in reserved:
-            raise GraphError(f"{kind} uses the column name {name!r} itself", cure="Rename the column")
 
 
 def number(text: str) -> Any:

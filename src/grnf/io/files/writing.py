@@ -17,8 +17,6 @@ from grnf.io.files.formats import FORMATS, Format
 from grnf.io.files.reading import by_suffix, format_by_name, stem_and_suffix
 from grnf.io.raw import BadGraph, RawGraph, checked_raw, raw_from_graph
 
-__all__ = ["write_graphs"]
-
 
 def write_graphs(
     path: str | os.PathLike[str],
@@ -106,30 +104,29 @@ def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
     lost: list[str] = []
 
     def carried(columns: Mapping[str, Any], perhaps: str = "") -> dict[str, Any]:
-        arrays = {name: _array(values) for name, values in columns.items()}
-        if "attributes" in kept:
-            return arrays
-        fitting = {
-            name: values
-            for name, values in arrays.items()
-            if (name == perhaps and name in kept) or (entry.fits and entry.fits(name, values))
-        }
-        lost.extend(name for name in arrays if name not in fitting)
+        fitting = {}
+        for name, values in columns.items():
+            array = np.asarray(values)
+            array = array.astype(object) if array.dtype.kind in "US" else array
+            may = "attributes" in kept or (name == perhaps and name in kept)
+            if may or (entry.fits is not None and entry.fits(name, array)):
+                fitting[name] = array
+            else:
+                lost.append(name)
         return fitting
 
-    node_columns, edge_columns = carried(graph.node_columns), carried(graph.edge_columns, "weight")
-    losses = [f"columns {lost}"] if lost else []
-    losses += ["a target y"] if graph.y is not None and "y" not in kept else []
-    losses += ["directed edges"] if graph.directed and "directed" not in kept else []
     fitting = checked_raw(
         graph.n_nodes,
         graph.edges,
-        node_columns,
-        edge_columns,
+        carried(graph.node_columns),
+        carried(graph.edge_columns, "weight"),
         graph.directed and "directed" in kept,
         graph.graph_id,
         graph.y if "y" in kept else None,
     )
+    losses = [f"columns {lost}"] if lost else []
+    losses += ["a target y"] if graph.y is not None and "y" not in kept else []
+    losses += ["directed edges"] if graph.directed and "directed" not in kept else []
     if entry.changes is not None and not lossy and not losses and (changed := entry.changes(fitting)):
         losses.append(f"{', '.join(changed)}, which would come back changed,")
     if losses and not lossy:
@@ -138,8 +135,3 @@ def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
             cure="Write Parquet, npz or JSON, or leave them out by lossy=True",
         )
     return fitting
-
-
-def _array(values: Any) -> Any:
-    array = np.asarray(values)
-    return array.astype(object) if array.dtype.kind in "US" else array

@@ -16,11 +16,6 @@ from grnf.errors import GraphError, invalid
 from grnf.io.raw import Cell
 from grnf.typing import FloatArray
 
-__all__ = [
-    "Kind", "Layout", "VectorBlock", "Vectors", "array_of", "as_text", "check_column_name", "check_kind",
-    "plain", "safe_block", "table_of_vectors", "vectors_array",
-]  # fmt: skip
-
 OUR_NAMES = re.compile("graph_id|y|embedding|grnf[0-9]+")
 """Columns that vectors are always written with."""
 TYPES = (None, "absent", "int", "float", "string")

@@ -26,11 +26,6 @@ from grnf.errors import invalid
 from grnf.io.vectors.blocks import Kind, Layout, VectorBlock, Vectors, array_of, as_text, table_of_vectors
 from grnf.typing import FloatArray
 
-__all__ = [
-    "FORMATS", "VECTOR_FORMATS", "VectorFormat", "append_parquet", "parquet_vectors",
-    "vector_format", "write_csv",
-]  # fmt: skip
-
 CHUNK = 2**22
 MAGIC = b"PAR1"
 NPY_HEADER = len(npy_header((10**12, 10**6), "<f4"))

@@ -21,15 +21,6 @@ from grnf.io.vectors.formats import FORMATS, vector_format
 from grnf.io.vectors.writer import FORMAT, MANIFEST, VERSION, checksum, is_shard_folder, side_file
 from grnf.typing import FloatArray
 
-__all__ = [
-    "describe_vectors",
-    "holds_vectors",
-    "read_manifest",
-    "read_vectors",
-    "shard_files",
-    "vector_blocks",
-]
-
 ROWS_CHECKED = 1024
 """Rows that are searched for NaN at a time."""
 

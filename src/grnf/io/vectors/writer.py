@@ -43,11 +43,6 @@ from grnf.io.raw import Cell
 from grnf.io.vectors.blocks import Layout, VectorBlock, plain
 from grnf.io.vectors.formats import FORMATS, parquet_vectors, vector_format
 
-__all__ = [
-    "FORMAT", "MANIFEST", "PLAN", "VERSION", "ShardWriter", "checksum", "is_shard_folder", "shard_file",
-    "side_file", "work_folder", "write_vectors",
-]  # fmt: skip
-
 FORMAT, VERSION = "grnf-shards", 1
 MANIFEST = "_manifest.json"
 PLAN = "plan.json"
@@ -285,9 +280,11 @@ class ShardWriter:
         start = self.format.start
         if number:
             before = self.records[number - 1]
-            layout = Layout.from_config(before["layout"]) | layout
-            start = before["at"] + before["bytes"]
-        self._check_columns(block)
+            start, known = before["at"] + before["bytes"], Layout.from_config(before["layout"])
+            layout = known | layout
+            if self.format is FORMATS["csv"] and layout.kinds.keys() != known.kinds.keys():  # see the header
+                names = [name for name in known.kinds if name not in ("graph_id", "y")]
+                raise invalid("blocks", f"all have the columns {names}", str(list(block.columns)))
         is_last = max(self.records, default=-1) < number
         with room_for(self.file, self.work, block.Z.nbytes):
             file = self.file if is_last else self.work / ".shard.part"
@@ -316,14 +313,6 @@ class ShardWriter:
             target.seek(start)
             target.write(source.read())
         file.unlink()
-
-    def _check_columns(self, block: VectorBlock) -> None:
-        """Refuse columns that the header of a CSV file does not have."""
-        if self.format is FORMATS["csv"] and self.records:
-            known = Layout.from_config(self.records[min(self.records)]["layout"]).kinds
-            if not block.columns.keys() <= known.keys():
-                names = [name for name in known if name not in ("graph_id", "y")]
-                raise invalid("blocks", f"all have the columns {names}", str(list(block.columns)))
 
     def note(self, record: Mapping[str, Any]) -> None:
         """Write down that a shard is finished."""
