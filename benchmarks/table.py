@@ -63,6 +63,20 @@ def speed():
         f"| the first call with an empty compile cache; in a later process: seconds "
         f"| {first['cold']['seconds']['first_call']:.1f}; {first['warm']['seconds']['first_call']:.2f} |"
     )
+    if "starts" in first:
+        lines.append(
+            "| the same with order 3, with an empty compile cache: seconds "
+            f"| {first['cold, order 3']['seconds']['first_call']:.1f} |"
+        )
+        starts = {name: seconds - first["starts"]["python"] for name, seconds in first["starts"].items()}
+        lines.append(
+            "| `import grnf`, `grnf --help`: CPU seconds "
+            f"| {starts['import grnf']:.2f}, {starts['grnf --help']:.2f} |"
+        )
+        lines.append(
+            "| `from grnf import GRNF`: time relative to `import numba, sklearn.svm` "
+            f"| {starts['from grnf import GRNF'] / starts['import numba, sklearn.svm']:.2f} |"
+        )
     for name, row in rows("growth_nodes").items():
         lines.append(
             f"| one sparse graph, {name}, 10^4 to 10^6 nodes: exponent of time "
