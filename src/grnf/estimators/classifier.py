@@ -180,7 +180,7 @@ class GraphModel(GraphsToVectors):
     True
     >>> near, far = regressor.applicability(["CCCCCCO", "c1ccccc1"])
     >>> print(f"{near:.2f}, {far:.2f}")  # benzene is far from the training graphs
-    0.96, 0.12
+    0.96, 0.08
     >>> found = regressor.explain("CCCO")
     >>> len(found.nodes), len(found.edges)
     (4, 3)
