@@ -128,7 +128,7 @@ REFUSED = {  # name: content, what the error tells
         '<gexf xmlns="http://www.gexf.net/1.2draft"><graph mode="dynamic"><nodes/><edges/></graph></gexf>',
         "a dynamic graph.* Export one moment",
     ),
-    "page.graphml": ("<!DOCTYPE html><html>404 Not Found</html>", "line 1: document types"),
+    "page.graphml": ("<!DOCTYPE html><html>404 Not Found</html>", "no <graph> in this file"),
     "any.bz2": (b"BZh91AY&SY", "suffix '.bz2'. Unpack it first"),
     "any.csv": (b"BZh91AY&SY1234", "packed by bzip2. Unpack it first"),
     "any.g6": (b"\xfd7zXZ\0\0\0", "packed by xz. Unpack it first"),
