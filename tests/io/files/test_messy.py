@@ -89,6 +89,22 @@ WORKS = {  # name: content, options, nodes and edges of each graph
         {},
         [(2, 1)],
     ),
+    "flat.json": (
+        [
+            {"data": {"id": "a"}},
+            {"group": "nodes", "data": {"id": "b"}},
+            {"data": {"source": "a", "target": "b"}},
+        ],
+        {},
+        [(2, 1)],
+    ),
+    "elements.json": (
+        {"elements": [{"data": {"id": "a"}}, {"data": {"source": "a", "target": "a"}}]},
+        {},
+        [(1, 1)],
+    ),
+    "data.json": (graph([{"data": {"id": "a"}}], [{"data": {"source": "a", "target": "a"}}]), {}, [(1, 1)]),
+    "several.json": ([{"data": {"name": "x"}, **ROWS}, ROWS], {}, [(2, 1), (2, 1)]),
     "pyg.npz": (
         array_file(np.savez, edge_index=np.array([[0, 1, 1], [1, 0, 2]]), x=np.ones((4, 2)), num_nodes=4),
         {},
@@ -149,7 +165,7 @@ def placed(folder, name, content):
     if "smi" in str(content)[:60].lower() or name.endswith((".sdf", ".smi", "csv", "txt")):
         require("rdkit")
     path = folder / name
-    text = json.dumps(content) if isinstance(content, dict) else content
+    text = json.dumps(content) if isinstance(content, (dict, list)) else content
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
 
