@@ -71,6 +71,15 @@ def test_node_link_of_networkx(tmp_path, kind, key):
     assert found.node_columns["size"].tolist() == [1, 2, 3]
 
 
+def test_labels_of_gexf(tmp_path):
+    edges, labels = np.array([[0, 1], [1, 2]]), np.array(["a<", None, "b"], dtype=object)
+    write_graphs(tmp_path / "g.gexf", [RawGraph(3, edges, {"label": labels}, {"label": labels[::2]})])
+    assert 'label="a&lt;"' in (tmp_path / "g.gexf").read_text()
+    (found,) = read_graphs(tmp_path / "g.gexf")
+    assert found.node_columns["label"].tolist() == labels.tolist()
+    assert found.edge_columns["label"].tolist() == ["a<", "b"]
+
+
 def read_text(tmp_path, name, text, **options):
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return list(read_graphs(tmp_path / name, **options))

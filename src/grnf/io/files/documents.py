@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
 from xml.parsers import expat
 
+import numpy as np
+
 from grnf._utils.lazy import guest
 from grnf._utils.memory import VALUE, check_memory
 from grnf.errors import GraphError
@@ -314,6 +316,17 @@ def _graphml_lines(graph: RawGraph, keys: dict[tuple[str, str, str], str]) -> It
     yield "</graph>"
 
 
+def changed_in_gexf(graph: RawGraph) -> list[str]:
+    """Name the columns "label" that come back as something else: no text, or the id of its node."""
+    labels = {"node": graph.node_columns.get("label", []), "edge": graph.edge_columns.get("label", [])}
+    return [
+        f"{item} attribute 'label'"
+        for item, values in labels.items()
+        for row, value in enumerate(values if np.ndim(values) == 1 else [])
+        if not isinstance(value, str | None) or (item == "node" and value in ("", str(row)))
+    ][:1]
+
+
 def write_gexf(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write one graph."""
     for graph in graphs:
@@ -321,14 +334,21 @@ def write_gexf(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
 
 
 def _gexf_lines(graph: RawGraph) -> Iterator[str]:
-    tables = plain_tables(graph, "GEXF", {"label", *DRAWING}, {"label", "id"})
+    tables = plain_tables(graph, "GEXF", DRAWING, {"id"})
+    labels = {
+        item: [f' label="{_xml_text(row.pop("label"))}"' if "label" in row else "" for row in rows]
+        for item, (_, rows) in tables.items()
+    }
     if widths := vector_widths(graph):
         yield f"<meta><description>{_xml_text(json.dumps(widths))}</description></meta>"
     yield f'<graph defaultedgetype="{"directed" if graph.directed else "undirected"}">'
-    ids = {item: {name: index for index, name in enumerate(names)} for item, (names, _) in tables.items()}
-    for item, (names, rows) in tables.items():
+    ids = {
+        item: {name: index for index, name in enumerate(names) if name != "label"}
+        for item, (names, _) in tables.items()
+    }
+    for item, (_, rows) in tables.items():
         yield f'<attributes class="{item}">'
-        for name in names:
+        for name in ids[item]:
             kind = _xml_type(rows, name)
             yield f'<attribute id="{ids[item][name]}" title="{_xml_text(name)}" type="{kind}"/>'
         yield "</attributes>"
@@ -341,10 +361,11 @@ def _gexf_lines(graph: RawGraph) -> Iterator[str]:
 
     yield "<nodes>"
     for index, row in enumerate(tables["node"][1]):
-        yield f'<node id="{index}">{values("node", row)}</node>'
+        yield f'<node id="{index}"{labels["node"][index]}>{values("node", row)}</node>'
     yield "</nodes><edges>"
     for index, (ends, row) in enumerate(zip(graph.edges.tolist(), tables["edge"][1], strict=True)):
-        yield f'<edge id="{index}" source="{ends[0]}" target="{ends[1]}">{values("edge", row)}</edge>'
+        named = f'id="{index}" source="{ends[0]}" target="{ends[1]}"{labels["edge"][index]}'
+        yield f"<edge {named}>{values('edge', row)}</edge>"
     yield "</edges></graph>"
 
 
