@@ -37,7 +37,11 @@ def pages():
 def test_command_parses(command):
     words = shlex.split(re.split(r"\s[|>&]|\s2>", command)[0], comments=True)[1:]
     if len(words) == 1:  # the name of a command in a sentence
-        assert words[0] in ["--help", *GROUP.commands, *(option for each in GROUP.params for option in each.opts)]
+        assert words[0] in [
+            "--help",
+            *GROUP.commands,
+            *(option for each in GROUP.params for option in each.opts),
+        ]
         return
     name, child, rest = GROUP.resolve_command(GROUP.make_context("grnf", words[:1]), words)
     if "--help" not in rest:

@@ -71,6 +71,15 @@ def test_node_link_of_networkx(tmp_path, kind, key):
     assert found.node_columns["size"].tolist() == [1, 2, 3]
 
 
+def test_labels_of_gexf(tmp_path):
+    edges, labels = np.array([[0, 1], [1, 2]]), np.array(["a<", None, "b"], dtype=object)
+    write_graphs(tmp_path / "g.gexf", [RawGraph(3, edges, {"label": labels}, {"label": labels[::2]})])
+    assert 'label="a&lt;"' in (tmp_path / "g.gexf").read_text()
+    (found,) = read_graphs(tmp_path / "g.gexf")
+    assert found.node_columns["label"].tolist() == labels.tolist()
+    assert found.edge_columns["label"].tolist() == ["a<", "b"]
+
+
 def read_text(tmp_path, name, text, **options):
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return list(read_graphs(tmp_path / name, **options))
@@ -90,18 +99,47 @@ def test_graphml_defaults_and_several_graphs(tmp_path):
     assert not two.directed
 
 
+NODES, EDGE = '<node id="a"/><node id="b"/>', '<edge source="a" target="b"'
+KEY = '<key id="k" for="node" attr.name="x" attr.type="decimal"/>'
+NUMBERS = "".join(f'<node id="{name}"><data key="k">{name}.5</data></node>' for name in "12")
+COLUMN = '<attributes class="node"><attribute id="k" title="x" type="bigdecimal"/></attributes>'
+OLD = "".join(
+    f'<node id="{name}"><attvalues><attvalue id="k" value="{name}.5"/></attvalues></node>' for name in "12"
+)
+LOOP = '<edge source="b" target="b"/>'
+EDGES = f'{EDGE}/>{EDGE} type="mutual"/>'
+DIALECTS = [
+    ("graphml", f'<graph edgedefault="directed">{NODES}{EDGE} directed="false"/></graph>', (False, 1, {})),
+    ("graphml", f'<graph>{NODES}{LOOP}{EDGE} directed="true"/></graph>', (True, 2, {})),
+    ("graphml", f'<graph>{NODES}{EDGE}/>{EDGE} directed="true"/></graph>', (True, 3, {})),
+    (
+        "gexf",
+        f'<graph defaultedgetype="directed"><nodes>{NODES}</nodes><edges>{EDGES}</edges></graph>',
+        (True, 3, {}),
+    ),
+    ("gexf", f"<graph>{COLUMN}<nodes>{OLD}</nodes></graph>", (False, 0, {"x": [1.5, 2.5]})),
+    ("graphml", f"{KEY}<graph>{NUMBERS}</graph>", (False, 0, {"x": [1.5, 2.5]})),
+]
+
+
+@pytest.mark.parametrize(("root", "text", "expected"), DIALECTS, ids=range(len(DIALECTS)))
+def test_mixed_directions_and_other_dialects(tmp_path, root, text, expected):
+    (found,) = read_text(tmp_path, f"g.{root}", f'<!DOCTYPE {root} SYSTEM "x.dtd"><{root}>{text}</{root}>')
+    columns = {name: values.tolist() for name, values in found.node_columns.items()}
+    assert (found.directed, len(found.edges), columns) == expected
+
+
 BOMB = """<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "&lol;&lol;&lol;&lol;">
 <!ENTITY lol3 "&lol2;&lol2;&lol2;&lol2;">]><{root}><graph>&lol3;</graph></{root}>"""
 
 TWICE = '{"source": 0, "target": 0}, {"source": 0, "target": 0}'
-A_NODE, LOOP = "<node id='a'/>", "<edge source='a' target='a'/>"
-MUTUAL = " type='mutual'/>"
+A_NODE, SELF_LOOP = "<node id='a'/>", "<edge source='a' target='a'/>"
 UNDECLARED = "><attvalues><attvalue for='0' value='1'/></attvalues></node>"
 NO_NUMBER = "<node id='a'><data key='k'>x</data></node>"
 
 BAD = [
-    ("g.graphml", BOMB.format(root="graphml"), "line 1: document types and entities are not read"),
-    ("g.gexf", BOMB.format(root="gexf"), "line 1: document types and entities are not read"),
+    ("g.graphml", BOMB.format(root="graphml"), "line 1: declarations in a document type are not read"),
+    ("g.gexf", BOMB.format(root="gexf"), "line 1: declarations in a document type are not read"),
     ("g.graphml", "<graphml><graph><node id='a'/>", "invalid XML"),
     ("g.graphml", "", r"is empty \(0 bytes\)"),
     ("g.graphml", "<html/>", "no <graph> in this file"),
@@ -120,21 +158,11 @@ BAD = [
         f"<graphml><key id='k' attr.name='a' attr.type='int'/><graph>{NO_NUMBER}</graph></graphml>",
         "networkx cannot read it: invalid literal",
     ),
-    (
-        "g.graphml",
-        "<graphml><graph><node id='a'/><edge source='a' target='a' directed='true'/></graph></graphml>",
-        "directed=true edge found in undirected graph",
-    ),
     ("g.gexf", "<gexf/>", "one <graph> in a file, found 0"),
     ("g.gexf", "<gexf><graph/><graph/></gexf>", "one <graph> in a file, found 2"),
     ("g.gexf", "<gexf><graph mode='dynamic'/></gexf>", "dynamic graph"),
     ("g.gexf", f"<gexf><graph>{2 * A_NODE}</graph></gexf>", "node 'a' is repeated"),
-    ("g.gexf", f"<gexf><graph>{LOOP}</graph></gexf>", "there is no node 'a'"),
-    (
-        "g.gexf",
-        f"<gexf><graph>{A_NODE}{LOOP.replace('/>', MUTUAL)}</graph></gexf>",
-        "mutual",
-    ),
+    ("g.gexf", f"<gexf><graph>{SELF_LOOP}</graph></gexf>", "there is no node 'a'"),
     ("g.gexf", f"<gexf><graph><nodes>{A_NODE.replace('/>', UNDECLARED)}</nodes></graph></gexf>", "for=0"),
     ("g.gexf", "<gexf><graph><attributes/></graph></gexf>", "networkx cannot read it"),
     ("g.gml", "graph [ node [ id 0 ]", "do not close"),

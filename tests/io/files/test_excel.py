@@ -13,6 +13,7 @@ from grnf.io import BadGraph, read_blocks, read_graphs
 from grnf.io.files.file import File
 from grnf.io.files.ranges import ranges_of, read_range
 from grnf.io.files.reading import guess_format
+from grnf.io.files.tables import table_of
 from optional import require
 from workbooks import packed, workbook
 
@@ -82,6 +83,13 @@ def test_molecules(tmp_path):
     assert found[0].y == 1.5
     blocks = [graph for block in read_blocks(path, on_error="yield") for graph in block]
     assert len(blocks) == 3
+
+
+def test_rows_longer_than_the_header(tmp_path):
+    path = written(tmp_path / "a.xlsx", [["source;", "target"], ["a", "b", "a remark"], ["b", "c"]])
+    with File(path).open() as file:
+        assert file.read().decode() == "source;,target,\na,b,a remark\nb,c,\n"
+    assert table_of(File(path)).columns == ["source;", "target", "column 3"]
 
 
 def test_edges_nodes_and_matrices(tmp_path):

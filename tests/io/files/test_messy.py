@@ -46,6 +46,9 @@ WORKS = {  # name: content, options, nodes and edges of each graph
     "blank.csv": ("\n\nsmiles,y\n\nCCO,1\n\nCC,2\n\n", {}, [(3, 2), (2, 1)]),
     "comment.csv": ("# exported 2023, from LIMS\nsmiles,y\nCCO,1\nCC,2\n", {}, [(3, 2), (2, 1)]),
     "ids.csv": ("#1,CCO\n#2,CC(=O)O\n", {}, [(3, 2), (4, 3)]),
+    "mac.csv": ("smiles,y\rCCO,1\rCC,2\r", {}, [(3, 2), (2, 1)]),
+    "mac.edges": ("a b\rb c\r", {}, [(3, 2)]),
+    "twice.csv": ("smiles,note,note\nCCO,a,b\n", {"keep": ["note.1"]}, [(3, 2)]),
     "pipe.csv": ("smiles|y\nCCO|1\nCC|2\n", {}, [(3, 2), (2, 1)]),
     "tabs.txt": ("Compound\tSMILES\nE1\tCCO\nE2\tCC\n", {}, [(3, 2), (2, 1)]),
     "lines.txt": ("CCO ethanol\nCC(=O)O acid\nc1ccccc1 benzene\n", {}, [(3, 2), (4, 3), (6, 6)]),
@@ -86,6 +89,22 @@ WORKS = {  # name: content, options, nodes and edges of each graph
         {},
         [(2, 1)],
     ),
+    "flat.json": (
+        [
+            {"data": {"id": "a"}},
+            {"group": "nodes", "data": {"id": "b"}},
+            {"data": {"source": "a", "target": "b"}},
+        ],
+        {},
+        [(2, 1)],
+    ),
+    "elements.json": (
+        {"elements": [{"data": {"id": "a"}}, {"data": {"source": "a", "target": "a"}}]},
+        {},
+        [(1, 1)],
+    ),
+    "data.json": (graph([{"data": {"id": "a"}}], [{"data": {"source": "a", "target": "a"}}]), {}, [(1, 1)]),
+    "several.json": ([{"data": {"name": "x"}, **ROWS}, ROWS], {}, [(2, 1), (2, 1)]),
     "pyg.npz": (
         array_file(np.savez, edge_index=np.array([[0, 1, 1], [1, 0, 2]]), x=np.ones((4, 2)), num_nodes=4),
         {},
@@ -103,7 +122,6 @@ WORKS = {  # name: content, options, nodes and edges of each graph
 }
 REFUSED = {  # name: content, what the error tells
     "latin.csv": ("SMILES;Name\r\nCCO;\u00c4tha\r\n".encode("cp1252"), r"line 2: .*--encoding latin-1"),
-    "mac.csv": ("smiles,y\rCCO,1\rCC,2\r", r"line 1: the lines end as on old Macs.* Save the file"),
     "nul.csv": (b"smiles,y\nC\0C,2\n", r"line 2: 'C\\x00C' is not a valid SMILES"),
     "names.csv": ("a,b\nb,c\n", r"edge-list for lines 'source,target' without a header"),
     "commas.edges": ("1;2;0,5\n2;3;0,7\n", r"line 1: the weight '0,5' is not a number. .*--decimal ,"),
@@ -128,7 +146,7 @@ REFUSED = {  # name: content, what the error tells
         '<gexf xmlns="http://www.gexf.net/1.2draft"><graph mode="dynamic"><nodes/><edges/></graph></gexf>',
         "a dynamic graph.* Export one moment",
     ),
-    "page.graphml": ("<!DOCTYPE html><html>404 Not Found</html>", "line 1: document types"),
+    "page.graphml": ("<!DOCTYPE html><html>404 Not Found</html>", "no <graph> in this file"),
     "any.bz2": (b"BZh91AY&SY", "suffix '.bz2'. Unpack it first"),
     "any.csv": (b"BZh91AY&SY1234", "packed by bzip2. Unpack it first"),
     "any.g6": (b"\xfd7zXZ\0\0\0", "packed by xz. Unpack it first"),
@@ -147,7 +165,7 @@ def placed(folder, name, content):
     if "smi" in str(content)[:60].lower() or name.endswith((".sdf", ".smi", "csv", "txt")):
         require("rdkit")
     path = folder / name
-    text = json.dumps(content) if isinstance(content, dict) else content
+    text = json.dumps(content) if isinstance(content, (dict, list)) else content
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
 
@@ -193,7 +211,7 @@ def test_values_of_messy_files(tmp_path):
         assert found[0].edge_columns["weight"].tolist() == weights
 
 
-@pytest.mark.parametrize("kind", ["Directed", "Undirected", "single"])
+@pytest.mark.parametrize("kind", ["Directed", "Undirected", "undirected", "single"])
 def test_directions_of_gephi(tmp_path, kind):
     path = tmp_path / "a.csv"
     path.write_text(f"Source,Target,Type,Id,Weight\n1,2,{kind},0,1.5\n2,3,{kind},1,2\n")

@@ -35,7 +35,7 @@ def with_edges(**columns):
         ("a.jsonl", RawGraph(2, EDGE, y=object()), "y must be a number or a text in JSON, got object"),
         ("a.gml", with_nodes(id=column("a", "b")), "uses the column name 'id'"),
         ("a.gml", with_nodes(**{"my name": column("a", "b")}), "GML names are letters, digits and _"),
-        ("a.gexf", with_nodes(label=column("a", "b")), "uses the column name 'label'"),
+        ("a.gexf", with_nodes(label=column("a", "1")), "attribute .label., which would come back changed"),
         ("a.graphml", with_nodes(x=column("a", 1)), "column 'x' mixes types"),
         ("a.graphml", with_nodes(x=column("a", "\x00")), "has a character that XML cannot carry"),
         ("a.graphml", RawGraph(2, EDGE, y=[1, 2]), "y must be a number or a text in GraphML, got list"),

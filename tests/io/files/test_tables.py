@@ -149,6 +149,13 @@ def test_edge_tables(tmp_path, suffix):
     assert two.n_nodes == 1
 
 
+def test_the_index_of_pandas_is_not_an_attribute(tmp_path):
+    frame = pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"], "w": [1, 2]}, index=[3, 5])
+    frame.to_parquet(tmp_path / "a.parquet")
+    (graph,) = read_graphs(tmp_path / "a.parquet")
+    assert list(graph.edge_columns) == ["w"]
+
+
 def test_columns_can_be_named(tmp_path):
     frame = EDGES.rename(columns={"graph_id": "g", "source": "s", "target": "t"})
     path = table(tmp_path, ".csv", frame)
@@ -165,7 +172,7 @@ def test_columns_can_be_named(tmp_path):
         ("graph_id,source,target\n,1,2\n", None, "line 2: no id of a graph"),
         ("graph_id,source,target\na,1\n", None, "line 2: 2 fields for the 3 columns"),
         ("graph_id,source,target,w\na,1,2,inf\n", None, "edge column 'w' is infinite"),
-        ("graph_id,source,source\na,1,2\n", None, "two columns have the same name"),
+        ("graph_id,source,source\na,1,2\n", None, "no column of target among .*'source.1'"),
         ('graph_id,source,target\na,1,"2\n', None, "line 2: unexpected end of data"),
         ("graph_id,source,target\na,1,2\n", "graph_id,node\na,1\n", "there is no node '2'"),
         (

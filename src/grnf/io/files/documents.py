@@ -1,8 +1,8 @@
 """GraphML, GML and GEXF: documents that are read as a whole, by networkx, and written graph by graph.
 
-Files are not trusted: XML with a document type is refused before networkx sees it, and so is a document that
-unpacks to more than the limits allow. The order of edges is that of networkx: by their first node. The widths
-of vectors, whose numbers are columns of their own, are JSON called "vectors".
+Files are not trusted: XML that declares entities is refused before networkx sees it, and so is a document
+that unpacks to more than the limits allow. The order of edges is that of networkx: by their first node. The
+widths of vectors, whose numbers are columns of their own, are JSON called "vectors".
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import html
 import json
 import re
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
 from xml.parsers import expat
+
+import numpy as np
 
 from grnf._utils.lazy import guest
 from grnf._utils.memory import VALUE, check_memory
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, decoded, each_record
-from grnf.io.files.values import graph_of_rows, plain_tables, scalar_y, vector_widths
+from grnf.io.files.values import graph_of_rows, number, plain_tables, scalar_y, vector_widths
 from grnf.io.raw import BadGraph, RawGraph
 
 if TYPE_CHECKING:
@@ -53,11 +55,14 @@ def _elements(file: File, namespace: str) -> tuple[Element, list[Element]]:
 
     data = file.whole(recode=False)
 
-    def refuse(*_: Any) -> None:
-        raise GraphError("document types and entities are not read", cure="Remove the <!DOCTYPE ...> part")
+    def refuse(*declared: Any) -> None:
+        if declared[-1]:  # <!DOCTYPE name [...]> with declarations
+            raise GraphError(
+                "declarations in a document type are not read", cure="Remove the <!DOCTYPE ...> part"
+            )
 
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
+    parser.StartDoctypeDeclHandler = refuse
     try:
         parser.Parse(data, True)
         root = fromstring(data)  # noqa: S314 (checked above)
@@ -103,9 +108,25 @@ def _check_ids(graph: Element) -> None:
     for edge in graph.iter(f"{space}edge"):
         for end in (edge.get("source"), edge.get("target")):
             if end not in known:
-                raise GraphError(f"there is no node {end!r}, which an edge names")
-        if edge.get("type") == "mutual":
-            raise GraphError("edges of type 'mutual' are not read", cure="Write two directed ones")
+                problem = f"there is no node {end!r}, which an edge names"
+                raise GraphError(problem, cure="Add the node, or remove the edge")
+
+
+def _unmix(graph: Element, default: str, own: str) -> None:
+    """Make all edges of a graph directed, or none: among directed ones, an undirected one becomes two.
+
+    Attribute `default` of the graph and attribute `own` of an edge are its direction.
+    """
+    edges = [(parent, edge) for parent in graph.iter() for edge in parent if edge.tag.endswith("}edge")]
+    known = {"true": "directed", "false": "undirected", None: graph.get(default)}
+    kinds = [known.get(kind, kind) for kind in (edge.attrib.pop(own, None) for _, edge in edges)]
+    is_directed = "directed" in (kinds or [graph.get(default)])
+    graph.set(default, "directed" if is_directed else "undirected")
+    for (parent, edge), kind in zip(edges, kinds, strict=True):
+        ends = {"source": edge.get("target", ""), "target": edge.get("source", "")}
+        if is_directed and kind != "directed" and ends["source"] != ends["target"]:
+            parent.append(edge.makeelement(edge.tag, {**edge.attrib, **ends}))
+            parent[-1].extend(edge)
 
 
 def _by_library(read: Callable[..., Any], *arguments: Any, where: str | None = None, **options: Any) -> Any:
@@ -121,11 +142,12 @@ def _by_library(read: Callable[..., Any], *arguments: Any, where: str | None = N
 def read_graphml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a GraphML file. Graph data called "y" is the target."""
     reader = guest("networkx", "GraphML files").readwrite.graphml.GraphMLReader(force_multigraph=True)
+    reader.python_type = defaultdict(lambda: number, reader.python_type)
     space = f"{{{reader.NS_GRAPHML}}}"
     root, elements = _elements(file, reader.NS_GRAPHML)
     if not elements:
         raise GraphError("no <graph> in this file: it is not GraphML", where=str(file))
-    declared = {key.get("id") for key in root.iter(f"{space}key")}
+    declared = {key.get("id") for key in root.findall(f"{space}key")}
     for data in root.iter(f"{space}data"):
         if (name := data.get("key")) not in declared:
             cure = f"Add <key id={name!r} for='all' attr.name={name!r} attr.type='string'/> before the graph"
@@ -139,6 +161,7 @@ def read_graphml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGrap
         if len(list(element.iter(element.tag))) > 1:
             raise GraphError("a graph within a graph", cure="Flatten it first")
         _check_ids(element)
+        _unmix(element, "edgedefault", "directed")
         graph = _by_library(reader.make_graph, element, *keys)
         return _graph(graph, graph.graph.get(VECTORS), element.get("id"), graph.graph.get("y"))
 
@@ -149,15 +172,19 @@ def read_graphml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGrap
 def read_gexf(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graph of a GEXF file."""
     reader = guest("networkx", "GEXF files").readwrite.gexf.GEXFReader()
+    reader.python_type = defaultdict(lambda: number, reader.python_type)  # GEXF 1.3 has more types
     root, elements = _elements(file, reader.NS_GEXF)
     if len(elements) != 1:
         raise GraphError(f"GEXF has one <graph> in a file, found {len(elements)}", where=str(file))
 
     def build(element: Element) -> RawGraph:
-        _check_ids(element)
-        graph = _by_library(reader.make_graph, element)
-        if graph.graph.get("mode") == "dynamic":
+        if element.get("mode") == "dynamic":
             raise GraphError("a dynamic graph", cure="Export one moment of it as a static graph")
+        _check_ids(element)
+        _unmix(element, "defaultedgetype", "type")
+        for value in element.iter(f"{{{reader.NS_GEXF}}}attvalue"):
+            value.set("for", value.get("for") or value.get("id") or "")  # "id" before version 1.2
+        graph = _by_library(reader.make_graph, element)
         for name, values in graph.nodes(data=True):
             unwanted = DRAWING | ({"label"} if values.get("label") in (None, "", name) else set())
             for key in unwanted & values.keys():
@@ -289,6 +316,17 @@ def _graphml_lines(graph: RawGraph, keys: dict[tuple[str, str, str], str]) -> It
     yield "</graph>"
 
 
+def changed_in_gexf(graph: RawGraph) -> list[str]:
+    """Name the columns "label" that come back as something else: no text, or the id of its node."""
+    labels = {"node": graph.node_columns.get("label", []), "edge": graph.edge_columns.get("label", [])}
+    return [
+        f"{item} attribute 'label'"
+        for item, values in labels.items()
+        for row, value in enumerate(values if np.ndim(values) == 1 else [])
+        if not isinstance(value, str | None) or (item == "node" and value in ("", str(row)))
+    ][:1]
+
+
 def write_gexf(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write one graph."""
     for graph in graphs:
@@ -296,14 +334,21 @@ def write_gexf(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
 
 
 def _gexf_lines(graph: RawGraph) -> Iterator[str]:
-    tables = plain_tables(graph, "GEXF", {"label", *DRAWING}, {"label", "id"})
+    tables = plain_tables(graph, "GEXF", DRAWING, {"id"})
+    labels = {
+        item: [f' label="{_xml_text(row.pop("label"))}"' if "label" in row else "" for row in rows]
+        for item, (_, rows) in tables.items()
+    }
     if widths := vector_widths(graph):
         yield f"<meta><description>{_xml_text(json.dumps(widths))}</description></meta>"
     yield f'<graph defaultedgetype="{"directed" if graph.directed else "undirected"}">'
-    ids = {item: {name: index for index, name in enumerate(names)} for item, (names, _) in tables.items()}
-    for item, (names, rows) in tables.items():
+    ids = {
+        item: {name: index for index, name in enumerate(names) if name != "label"}
+        for item, (names, _) in tables.items()
+    }
+    for item, (_, rows) in tables.items():
         yield f'<attributes class="{item}">'
-        for name in names:
+        for name in ids[item]:
             kind = _xml_type(rows, name)
             yield f'<attribute id="{ids[item][name]}" title="{_xml_text(name)}" type="{kind}"/>'
         yield "</attributes>"
@@ -316,10 +361,11 @@ def _gexf_lines(graph: RawGraph) -> Iterator[str]:
 
     yield "<nodes>"
     for index, row in enumerate(tables["node"][1]):
-        yield f'<node id="{index}">{values("node", row)}</node>'
+        yield f'<node id="{index}"{labels["node"][index]}>{values("node", row)}</node>'
     yield "</nodes><edges>"
     for index, (ends, row) in enumerate(zip(graph.edges.tolist(), tables["edge"][1], strict=True)):
-        yield f'<edge id="{index}" source="{ends[0]}" target="{ends[1]}">{values("edge", row)}</edge>'
+        named = f'id="{index}" source="{ends[0]}" target="{ends[1]}"{labels["edge"][index]}'
+        yield f"<edge {named}>{values('edge', row)}</edge>"
     yield "</edges></graph>"
 
 

@@ -62,8 +62,8 @@ def is_node_table(path: Path) -> bool:
 
 TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 TRUTH |= {"directed": True, "undirected": False}
-GEPHI = ("Type", "Id")
-"""Columns of Gephi with the direction and the number of an edge."""
+GEPHI = ("type", "id")
+"""Columns of Gephi with the direction and the number of an edge, in lower or upper case."""
 
 
 class _Table:
@@ -83,8 +83,10 @@ class _Table:
         if DIRECTED in names and "source" in roles:
             self.roles[DIRECTED] = DIRECTED
         head = self.table.head.columns if self.table.head is not None else {}
-        if "source" in roles and head.get(GEPHI[0]) and {*head[GEPHI[0]]} <= {"Directed", "Undirected"}:
-            self.roles |= {DIRECTED: GEPHI[0]} | ({"edge": GEPHI[1]} if GEPHI[1] in names else {})
+        kind, number = (usual_column(names, (name,)) for name in GEPHI)
+        kinds = {str(value).lower() for value in head.get(kind or "", ())}
+        if "source" in roles and kind and kinds and kinds <= {"directed", "undirected"}:
+            self.roles |= {DIRECTED: kind} | ({"edge": number} if number else {})
 
     def runs(self, on_error: OnError) -> Iterator[tuple[str, Rows]]:
         """Yield ids of graphs, each with rows that follow each other.

@@ -104,16 +104,15 @@ def _number_of(letters: bytes) -> int:
 
 
 def _write(rows: list[list[Any]], text: io.TextIOWrapper) -> None:
-    """Write rows as lines of CSV, at least as long as the first that holds anything."""
+    """Write rows as lines of CSV of equal length, from the first that holds anything."""
     writer = csv.writer(text, lineterminator="\n")
-    width = 0
+    width = max((place for row in rows for place, value in enumerate(row, start=1) if value != ""), default=0)
+    begun = False
     for row in rows:
-        cells = [_text(value) for value in row]
-        while cells and not cells[-1]:
-            cells.pop()
-        if width or cells:  # empty rows before the header are left out
-            width = width or len(cells)
-            writer.writerow(cells + [""] * (width - len(cells)) if cells else [])
+        cells = [_text(value) for value in row[:width]]
+        begun = begun or any(cells)
+        if begun:
+            writer.writerow(cells if any(cells) else [])
 
 
 def _text(value: Any) -> str:

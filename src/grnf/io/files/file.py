@@ -249,15 +249,16 @@ def _unpacked(file: IO[bytes], name: str) -> IO[bytes]:
 
 
 def _recoded(stream: IO[bytes], encoding: str | None, name: str) -> IO[bytes]:
-    """Return a text as UTF-8."""
+    """Return a text as UTF-8, its lines ended by LF if they are by CR alone, as on old Macs."""
+    start = cast("io.BufferedReader", stream).peek(CHUNK)
+    old_ends = b"\r" in start and b"\n" not in start
     if encoding is None:
-        start = cast("io.BufferedReader", stream).peek(3)
         marks = (known for mark, known in BYTE_ORDER_MARKS.items() if start.startswith(mark))
         encoding = next(marks, "utf-8")
-    if encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
+    if not old_ends and encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
         return stream
     try:
-        text = io.TextIOWrapper(cast("Any", stream), encoding=encoding, newline="")
+        text = io.TextIOWrapper(cast("Any", stream), encoding=encoding, newline=None if old_ends else "")
     except LookupError:
         raise GraphError(f"unknown encoding {encoding!r}", where=name) from None
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from grnf.errors import GraphError
 from grnf.io.files.documents import (
+    changed_in_gexf,
     read_gexf,
     read_gml,
     read_graphml,
@@ -205,6 +206,7 @@ _TABLE = (
         lost="the order of edges, y, graph_id",
         carries=frozenset({"attributes", "directed"}),
         one_graph=True,
+        changes=changed_in_gexf,
         **_DOCUMENT,
     ),
     Format(

@@ -26,12 +26,11 @@ from typing import IO, Any, TypeAlias, cast
 
 import numpy as np
 
-from grnf._utils.memory import check_graph_memory
+from grnf._utils.memory import check_graph_memory, check_memory
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, decoded, each_record
 from grnf.io.files.graph_rows import graph_of_row
 from grnf.io.files.limits import (
-    LARGEST_RATIO,
     LONGEST_LINE,
     MOST_EMPTY_GRAPHS,
     SMALL_MEMBER,
@@ -303,13 +302,18 @@ def _child() -> Any:
 def load_matlab(data: bytes) -> dict[str, Any]:
     """Return the variables by name: arrays, sparse matrices, lists for cells, or None for other kinds.
 
-    Cells that hold one number or text each become an array of these.
+    Cells that hold one number or text each become an array of these, and the fields of a struct variables.
     """
     from scipy.io import loadmat
 
     try:
-        variables = loadmat(cast("Any", io.BytesIO(data)), spmatrix=False)
-        return {name: _variable(value) for name, value in variables.items() if not name.startswith("__")}
+        given = loadmat(cast("Any", io.BytesIO(data)), spmatrix=False)
+        variables = {name: value for name, value in given.items() if not name.startswith("__")}
+        for name, value in list(variables.items()):
+            if value.dtype.names and value.size == 1:
+                del variables[name]
+                variables |= {f"{name}.{field}": value[field].item() for field in value.dtype.names}
+        return {name: _variable(value) for name, value in variables.items()}
     except Exception as error:  # whatever a damaged file makes of it
         raise GraphError(f"damaged MATLAB file: {error or type(error).__name__}") from None
 
@@ -331,6 +335,8 @@ def _variable(value: Any) -> Any:
         if hasattr(value, "check_format"):
             value.check_format(full_check=True)  # positions outside of the matrix would be written to
         return value.tocoo() if value.dtype.kind in "biuf" else None
+    if not hasattr(value, "dtype"):
+        return None
     if value.dtype.kind == "O":
         cells = [_variable(cell) for cell in value.ravel(order="F") if isinstance(cell, np.ndarray)]
         if cells and all(isinstance(cell, np.ndarray) and cell.size == 1 for cell in cells):
@@ -342,32 +348,29 @@ def _variable(value: Any) -> Any:
 
 
 def _check_matlab(data: bytes) -> None:
-    """Refuse variables that end behind the file, and such that unpack to far more than is there."""
+    """Refuse variables that end behind the file, and such that unpack to more than memory should hold."""
     order: Any = "little" if data[HEAD - 2 : HEAD] == b"IM" else "big"
-    place = HEAD
+    place, unpacked = HEAD, 0
     while place + 8 <= len(data):
         kind, length = (int.from_bytes(data[at : at + 4], order) for at in (place, place + 4))
         place += 8
         if length > len(data) - place:
             raise GraphError(f"truncated: a variable has {length} bytes, and {len(data) - place} follow")
         if kind == PACKED:
-            _check_packed(data[place : place + length])
+            for piece in _unpacked(data[place : place + length]):
+                unpacked += len(piece)
+                check_memory(unpacked, f"{unpacked} unpacked bytes")
         place += length
 
 
-def _check_packed(data: bytes) -> None:
-    unpack, count, most = zlib.decompressobj(), 0, max(SMALL_MEMBER, LARGEST_RATIO * len(data))
+def _unpacked(data: bytes) -> Iterator[bytes]:
+    unpack = zlib.decompressobj()
     try:
-        while data and count <= most:
-            count += len(unpack.decompress(data, SMALL_MEMBER))
+        while data:
+            yield unpack.decompress(data, SMALL_MEMBER)
             data = unpack.unconsumed_tail
     except zlib.error as error:
         raise GraphError(f"damaged: {error}") from None
-    if count > most:
-        raise GraphError(
-            f"a variable unpacks to more than {most} bytes, which looks like a bomb",
-            cure="Save it unpacked if you trust it",
-        )
 
 
 def _check_market(data: bytes) -> None:

@@ -5,8 +5,8 @@
 
 Edges are under "edges" or "links". Their ends may be called "from" and "to", as in vis.js, or be nodes, as in
 D3. Nodes without ids are known by their places. "id", "name" and "y" may be outside "graph" too. Cytoscape
-has nodes and edges in "elements", with their values in "data". Files with one graph per line may hold rows of
-Hugging Face datasets too.
+has values in "data", and nodes and edges in "elements": apart, or as one list, or as a list and nothing else.
+Files with one graph per line may hold rows of Hugging Face datasets too.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def _documents(file: File) -> Iterator[tuple[str, Any]]:
     ijson = guest("ijson", "lists of graphs in JSON")
     prefix = _prefix(file, ijson)
     if prefix is None:
-        yield str(file), _parsed(decoded(file.whole(), str(file)), str(file))
+        document = _parsed(decoded(file.whole(), str(file)), str(file))
+        yield str(file), {"elements": document} if isinstance(document, list) else document
         return
     index = 0
     with file.open() as source:
@@ -76,18 +77,23 @@ def _with_floats(value: Any) -> Any:
 
 def _prefix(file: File, ijson: Any) -> str | None:
     """Return where the graphs of a document are, as ijson calls it, or None if it is one graph."""
+    is_list, keys = False, set()
     with file.open() as stream:
         try:
             for prefix, event, value in ijson.parse(_Limited(stream)):
                 if not prefix and event == "start_array":
-                    return "item"
-                if not prefix and event == "map_key" and value in STRUCTURAL:
-                    return "graphs.item" if value == "graphs" else None
+                    is_list = True
+                elif event == "map_key" and prefix == ("item" if is_list else ""):
+                    if value in STRUCTURAL:
+                        return "item" if is_list else "graphs.item" if value == "graphs" else None
+                    keys.add(value)
+                elif is_list and prefix == "item" and event != "start_map":  # the end of the first item
+                    return None if "data" in keys else "item"  # of Cytoscape
         except GraphError as error:
             raise error.located(where=str(file)) from None
         except (ijson.JSONError, *DAMAGE):  # the reader names the fault
             pass
-    return None
+    return "item" if is_list else None
 
 
 class _Limited:
@@ -142,13 +148,19 @@ def _graph(document: Any) -> RawGraph:
         raise GraphError(f"must be a JSON object with 'nodes' and 'edges', got {type(document).__name__}")
     if "nodes" not in document and "edge_index" in document:
         return graph_of_row(document)
-    of_cytoscape = isinstance(document.get("elements"), dict)
-    lists = document["elements"] if of_cytoscape else document
+    elements = document.get("elements")
+    if isinstance(elements, list):
+        elements = {
+            "nodes": [item for item in elements if not _is_edge(item)],
+            "edges": list(filter(_is_edge, elements)),
+        }
+    lists = elements if isinstance(elements, dict) else document
     nodes, edges = lists.get("nodes"), lists.get("edges", lists.get("links"))
+    first = nodes[0] if isinstance(nodes, list) and nodes else None
+    of_cytoscape = lists is elements or (isinstance(first, dict) and "data" in first and "id" not in first)
     if of_cytoscape:
         nodes, edges = (
-            [item.get("data", item) if isinstance(item, dict) else item for item in items or ()]
-            for items in (nodes, edges)
+            list(map(_data, items)) if isinstance(items, list) else items or [] for items in (nodes, edges)
         )
     if not isinstance(nodes, list) or not isinstance(edges, list):
         raise GraphError(
@@ -181,6 +193,16 @@ def _graph(document: Any) -> RawGraph:
             "an edge is repeated and 'multigraph' is false", cure="Set it to true to sum them up"
         )
     return graph
+
+
+def _data(item: Any) -> Any:
+    """Return what a node or an edge of Cytoscape has inside "data"."""
+    return item.get("data", item) if isinstance(item, dict) else item
+
+
+def _is_edge(item: Any) -> bool:
+    data = _data(item)
+    return isinstance(data, dict) and "source" in data
 
 
 def _end(item: Any, key: str, kind: str) -> Hashable:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf._utils.arrays import offsets
+from grnf._utils.memory import check_memory
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record
 from grnf.io.files.graph_rows import GraphRows, Texts, halved, layout_of, only_graph, row_of_graph
@@ -79,6 +80,7 @@ class ArrayStream:
         if count > len(self.buffer):
             missing = count - len(self.buffer)
             fetched = min(max(missing, BYTES // max(self.dtype.itemsize, 1)), self.unread)
+            check_memory(fetched * self.dtype.itemsize, f"{self.name}: {fetched} entries")
             data = self.file.read(fetched * self.dtype.itemsize)
             if fetched < missing or len(data) < fetched * self.dtype.itemsize:
                 raise GraphError("truncated array", where=self.name)

@@ -101,6 +101,7 @@ class Table:
             with file.open(recode=False) as stream:
                 parquet = open_parquet(stream, str(file))
                 self.columns = list(parquet.schema_arrow.names)
+                self.unnamed = {name for name in self.columns if name.startswith("__index_level_")}
                 self.n_rows = parquet.metadata.num_rows
         elif self.kind == "sdf":
             self.columns = sdf_columns(file)
@@ -123,7 +124,7 @@ class Table:
         if self.has_header:
             names = [field.strip() for field in first]
             self.unnamed = {f"column {place}" for place, name in enumerate(names, start=1) if not name}
-            self.columns = [name or f"column {place}" for place, name in enumerate(names, start=1)]
+            self.columns = _unique([name or f"column {place}" for place, name in enumerate(names, start=1)])
         self.head = _rows_of_records(f"{self.file}, line", records[self.has_header :], self.columns)
 
     def smiles_column(self, given: str | None = None) -> str:
@@ -172,7 +173,6 @@ class Table:
         elif self.kind == "smi":
             unit, known, records = "line", self.columns, _smi_records(self.file)
         else:
-            self.check_names()
             unit, known = "line", self.columns
             records = islice(self._text_records(), int(self.has_header), None)
         for some in _in_chunks(records, size):
@@ -182,10 +182,10 @@ class Table:
     def _text_records(self) -> Iterator[tuple[int, list[Any], str]]:
         """Yield line, fields and problem of each row. The first line tells the delimiter."""
         line_number, problem = 0, ""
-        delimiter, begun, old_ends = "", False, False
+        delimiter, begun = "," if self.file.is_excel else "", False
 
         def lines() -> Iterator[str]:
-            nonlocal line_number, problem, delimiter, begun, old_ends
+            nonlocal line_number, problem, delimiter, begun
             for number, line in self.file.lines_or_errors(LONGEST_LINE):
                 line_number, text = number, ""
                 try:
@@ -199,7 +199,7 @@ class Table:
                     delimiter = text[-1] if SEPARATOR.match(text) else delimiter
                     self.lines_before = number
                     continue
-                begun, old_ends = True, "\r" in text
+                begun = True
                 delimiter = delimiter or _delimiter(text)
                 yield text + "\n"
 
@@ -212,8 +212,6 @@ class Table:
                 fields = next(reader, None)
             except csv.Error as error:  # the reader continues with the next line
                 fields, problem = [], str(error)
-                if old_ends:
-                    problem = "the lines end as on old Macs, by CR alone. Save the file with line ends LF"
             if fields is None:
                 return
             if self.file.decimal == ",":
@@ -258,6 +256,18 @@ def _rows_of_records(title: str, records: Iterable[tuple[Any, list[Any], str]], 
         rows.append(fields)
     columns: Iterable[Any] = zip(*rows, strict=True) if rows else [()] * len(names)
     return Rows(title, places, dict(zip(names, columns, strict=True)), problems)
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    """Return names of columns as pandas has them: a repeated one with a number, as in a, a.1."""
+    columns: dict[str, int] = {}
+    for name in names:
+        new = name
+        while new in columns:
+            columns[name] += 1
+            new = f"{name}.{columns[name]}"
+        columns[new] = 0
+    return list(columns)
 
 
 def table_of(file: File) -> Table:
