@@ -134,6 +134,17 @@ def test_numbers_by_groups(call, training, tmp_path, new):
     call("train", training, *options, "--split", "nothing", code=1, says="no column 'nothing'")
 
 
+def test_rows_keep_their_numbers(call, tmp_path):
+    data = [["", s, "", len(s) + 0.5] for s in ["CCX", "C#N", *SMILES]]
+    data[1][3] = ""
+    training = table(tmp_path / "t.csv", data)
+    call("train", training, "--target", "size", "--on-error", "skip", *FAST, "-o", tmp_path / "m.grnf")
+    new = table(tmp_path / "new.csv", [["", SMILES[5], "", ""]])
+    assert json.loads(call("predict", tmp_path / "m.grnf", new, "--json").stdout)[0]["nearest"] == "7"
+    other = table(tmp_path / "other.csv", [["1", "x", "y", "z"]], header=("name", "words", "acid", "size"))
+    call("predict", tmp_path / "m.grnf", other, code=2, says="with --smiles-column")
+
+
 @pytest.mark.filterwarnings("ignore:columns that were not there")
 def test_graphs_with_other_columns(call, tmp_path):
     generator = np.random.default_rng(0)

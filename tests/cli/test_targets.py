@@ -11,9 +11,11 @@ from sklearn.metrics import average_precision_score, balanced_accuracy_score, ro
 from sklearn.neighbors import KNeighborsClassifier
 
 from cli.small_sets import rows
+from grnf.errors import GraphError
 from grnf.estimators.uncertainty import decision_values
 from grnf.estimators.validation import (
     Target,
+    check_folds,
     class_scores,
     made_target,
     number_scores,
@@ -194,7 +196,7 @@ def test_only_rare_classes_or_one_that_training_lacks(classified, tmp_path, labe
     predicted = rows(tmp_path / "out" / "predictions.csv")
     assert {row["predicted"] for row in predicted} <= set(map(str, labels))
     result, _ = classified(path, "--folds", 25, code=2)
-    assert "must be at most the number of graphs" in result.stderr
+    assert "must be at most 24, the number of graphs" in result.stderr
 
 
 def test_whole_numbers_and_very_many_classes(classified, tmp_path):
@@ -298,6 +300,23 @@ def test_words_for_a_missing_number():
     assert made_target("y", ["None", "low", "low"], "auto", "t.csv").rows.tolist() == [0, 1, 2]
 
 
+def test_texts_among_numbers():
+    censored, notes = [0.5, ">10", 2.5, "NA", 1.25, "<0.1"], []
+    with pytest.raises(GraphError, match=r"'y' has numbers and 2 texts, such as '>10'\. Use --task numbers"):
+        made_target("y", censored)
+    assert made_target("y", censored, "numbers", note=notes.append).rows.tolist() == [0, 2, 4]
+    assert notes[0] == "grnf: 2 texts among the numbers of 'y', such as '>10', left out"
+    assert made_target("y", censored, "classes").classes
+    assert made_target("y", [1, "1a", 1, "1a"]).labels.tolist() == ["1", "1a"]
+    with pytest.raises(GraphError, match="must be numbers, got for example 'low'"):
+        made_target("y", ["low", "high"], "numbers")
+
+
+def test_numbers_need_two_graphs_in_each_fold():
+    with pytest.raises(ValueError, match="folds must be at most 4, half the number of graphs, got 5"):
+        check_folds(made_target("y", [n / 7 for n in range(9)]), 5)
+
+
 @pytest.mark.parametrize(
     ("name", "target"),
     [
@@ -308,7 +327,6 @@ def test_words_for_a_missing_number():
     ],
 )
 def test_real_tables(shared, name, target):
-    from grnf.errors import GraphError
     from grnf.io.files.file import File
     from grnf.io.files.survey import choose_target
     from grnf.io.files.tables import table_of

@@ -16,6 +16,7 @@ from grnf.estimators.kernel_model import (
     KernelRegressor,
     climb,
     kernel_matrix,
+    missing,
     rank_score,
 )
 from optional import require
@@ -96,6 +97,19 @@ def test_distances_are_in_units_of_their_medians():
         np.testing.assert_allclose(found, own[:7], atol=1e-4)
     for found, whole in zip(distances.restricted(np.array([3, 5]))(X), distances(X), strict=True):
         np.testing.assert_array_equal(found, whole[:, [3, 5]])
+
+
+def test_a_rare_value_does_not_make_a_sample_unlike_all_others():
+    X = np.random.default_rng(0).normal(size=(400, 5)).astype(np.float32)
+    X[:, 4] = np.arange(400) == 7  # 20 deviations
+    _, by_vectors = Distances(KernelInput(X), [5])(KernelInput(X))
+    assert np.median(by_vectors[8]) == pytest.approx(1, abs=0.5)
+    assert np.median(by_vectors[7]) < 6
+
+
+def test_missing_labels_of_pandas():
+    y = np.array([pd.NA, None, float("nan"), "a", True, 1], dtype=object)
+    assert missing(y).tolist() == [True, True, True, False, False, False]
 
 
 def test_regression_is_kernel_ridge():

@@ -126,7 +126,11 @@ class Input(Messages, panel="Input"):
                 require(not getattr(self, name), f"{option} needs a SMILES table, got {source.name}")
             known = source.reader_options()
             for name in self.molecules:
-                require(name in known, f"--{name} needs molecules (SMILES or SD files), got {source.name}")
+                require(
+                    name in known,
+                    f"--{name}, also of a model or index, needs molecules (SMILES or SD files), got "
+                    f"{source.name}. Name the column of SMILES in a table with --smiles-column",
+                )
             return replace(source, options=options)
         source = replace(source, options=options)
         if self.smiles_column is not None:

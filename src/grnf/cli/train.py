@@ -128,7 +128,7 @@ def train(
             table = replace(table, options={**table.options, "y": names})
         samples = job.collect(table)
     require_graphs(len(samples), 1, table.name)
-    graphs = samples.graphs
+    graphs = [replace(graph, graph_id=name) for graph, name in zip(samples.graphs, samples.ids, strict=True)]
     targets = _targets(graphs, names, task, folds, table.name, job)
     groups = _groups(graphs, split, table.name)
     from grnf.estimators.validation import Validation, over_targets
@@ -182,10 +182,12 @@ def _groups(graphs: Sequence[RawGraph], split: str, source: str) -> list[str] | 
         return [str(graph.graph_columns.get(split)) for graph in graphs]
     if not all("smiles" in graph.graph_columns for graph in graphs):
         raise GraphError("--split scaffold needs molecules from a SMILES table", where=source)
+    from rdkit import rdBase
     from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
 
     scaffold: Any = MurckoScaffoldSmiles
-    return [scaffold(smiles=graph.graph_columns["smiles"]) for graph in graphs]
+    with rdBase.BlockLogs():
+        return [scaffold(smiles=graph.graph_columns["smiles"]) for graph in graphs]
 
 
 def _target_columns(source: Source, job: Training) -> list[str] | None:

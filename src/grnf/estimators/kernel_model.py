@@ -32,6 +32,7 @@ from sklearn.metrics import check_scoring, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv, train_test_split
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
+from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
@@ -69,6 +70,9 @@ ROWS_AT_ONCE = 2_000
 CONSTANT = 1e-4
 """Columns whose deviation is below this share of the largest value are left out, since the rounding of
 another CPU would be large in them."""
+FARTHEST = 5.0
+"""Deviations from the mean beyond which a column no longer adds to distances: a value that few samples have
+would make them unlike all others."""
 
 logger = logging.getLogger(__name__)
 
@@ -454,9 +458,12 @@ class Distances:
     The distance by labels is the mean of 1 - K over the kernels of the sets, each in units of its median.
     """
 
+    limit: Any = np.inf
+    """Of each column of the rows. Files of older models do not have it."""
+
     def __init__(self, X: KernelInput, widths: Sequence[int]) -> None:
-        self.mean, self.factor = _column_scale(X.vectors, widths)
-        self.rows = (X.vectors - self.mean) * self.factor
+        self.mean, self.factor, self.limit = _column_scale(X.vectors, widths)
+        self.rows = self._scaled(X.vectors)
         self.labels = None if X.sets is None else X.sets.compacted()
         self.medians: list[float] = []
         if self.labels is not None:
@@ -467,7 +474,7 @@ class Distances:
     def __call__(self, X: KernelInput) -> tuple[FloatArray | None, FloatArray]:
         """Return the distances of some samples to the training samples, one row each."""
         # in double precision, since large coefficients amplify rounding errors
-        rows = ((X.vectors - self.mean) * self.factor).astype(np.float64)
+        rows = self._scaled(X.vectors).astype(np.float64)
         by_labels = None
         if self.labels is not None and X.sets is not None:
             kernels = self.labels.kernels(X.sets)
@@ -476,6 +483,10 @@ class Distances:
                 by_labels += (1 - K) / np.float32(median * len(kernels))
             np.maximum(by_labels, 0, out=by_labels)
         return by_labels, squared_distances(rows, self.rows.astype(np.float64))
+
+    def _scaled(self, vectors: FloatArray) -> FloatArray:
+        rows = (vectors - self.mean) * self.factor
+        return np.clip(rows, -self.limit, self.limit, out=rows)
 
     def restricted(self, rows: IntArray) -> Distances:
         """Return the distances to some of the training samples only. The units stay."""
@@ -594,20 +605,22 @@ def squared_distances(X: FloatArray, Y: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(distances, 0, out=distances))
 
 
-def _column_scale(X: FloatArray, widths: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-    """Return shift and factor of each column: standardized, and the same weight for each view."""
+def _column_scale(X: FloatArray, widths: Sequence[int]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return shift, factor and limit of each column: standardized, and the same weight for each view."""
     mean = X.mean(axis=0, dtype=np.float64).astype(np.float32)
     std = X.std(axis=0, dtype=np.float64)
     alive = std > CONSTANT * np.abs(X).max(axis=0, initial=0.0)
     factor = np.where(alive, 1 / np.where(alive, std, 1), 0)
     some = X[np.linspace(0, len(X) - 1, min(len(X), FOR_SCALE)).astype(int)]
-    some = ((some - mean) * factor).astype(np.float32)
-    stop = 0
+    some = np.clip((some - mean) * factor, -FARTHEST, FARTHEST).astype(np.float32)
+    limit, stop = np.full(len(factor), FARTHEST), 0
     for width in widths:
         start, stop = stop, stop + width
         median = _median(squared_distances(some[:, start:stop], some[:, start:stop]))
-        factor[start:stop] /= np.sqrt(len(widths) * (median or max(width, 1)))
-    return mean, factor.astype(np.float32)
+        scale = np.sqrt(len(widths) * (median or max(width, 1)))
+        factor[start:stop] /= scale
+        limit[start:stop] /= scale
+    return mean, factor.astype(np.float32), limit.astype(np.float32)
 
 
 def _median(distances: FloatArray) -> Any:
@@ -641,7 +654,8 @@ def _as_columns(y: Any, given: Any) -> tuple[npt.NDArray[Any], FloatArray, bool]
 def missing(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return which entries are NaN or None."""
     if y.dtype == object:
-        return np.array([value is None or value != value for value in y.ravel()]).reshape(y.shape)
+        gaps = [value is None or is_pandas_na(value) or value != value for value in y.ravel()]
+        return np.array(gaps).reshape(y.shape)
     return np.isnan(y) if y.dtype.kind == "f" else np.zeros(y.shape, dtype=bool)
 
 

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from grnf._utils.words import counted
 from grnf.collection import encode, fit_encode
 from grnf.errors import GraphError, invalid
 from grnf.estimators.classifier import GraphFeatures, GRNFClassifier, GRNFRegressor, fitted_estimator
@@ -92,8 +93,24 @@ def made_target(
     name: str, labels: Sequence[Any], task: Task = "auto", source: str = "", note: Note = lambda _: None
 ) -> Target:
     """Return a target from one label per graph, None for a graph without one. `note` gets messages."""
-    among_numbers = not any(isinstance(missing_or_value(label, True), str) for label in labels)
-    values = [missing_or_value(label, among_numbers) for label in labels]
+    values = [missing_or_value(label, True) for label in labels]
+    texts = [value for value in values if isinstance(value, str)]
+    known = sum(value is not None for value in values)
+    if not texts or len(texts) == known or task == "classes":
+        pass
+    elif task == "numbers":
+        found = counted(len(texts), "texts")
+        note(f"grnf: {found} among the numbers of {name!r}, such as {texts[0]!r}, left out")
+        values = [None if isinstance(value, str) else value for value in values]
+        texts = []
+    elif len(set(map(str, values))) > min(MOST_CLASSES_OF_NUMBERS, known / 2):
+        raise GraphError(
+            f"{name!r} has numbers and {counted(len(texts), 'texts')}, such as {texts[0]!r}",
+            where=source,
+            cure="Use --task numbers to leave out the texts, or --task classes",
+        )
+    if texts:  # words such as NA are classes then
+        values = [missing_or_value(label, False) for label in labels]
     rows = np.array([row for row, value in enumerate(values) if value is not None], dtype=np.int64)
     kept = [values[row] for row in rows]
     if not kept:
@@ -134,8 +151,9 @@ def made_target(
 def check_folds(target: Target, folds: int, note: Note = lambda _: None) -> None:
     """Refuse a target that cannot be cross-validated. Note which classes are rare."""
     n = len(target.y)
-    if n < (folds if target.classes else 2 * folds):
-        raise invalid("folds", f"be at most the number of graphs, {n}", str(folds))
+    most, share = (n, "") if target.classes else (n // 2, "half ")
+    if folds > most:
+        raise invalid("folds", f"be at most {most}, {share}the number of graphs", str(folds))
     if not target.classes:
         return
     values, counts = np.unique(target.y, return_counts=True)

@@ -20,7 +20,7 @@ from grnf.io.files.sdf import SDF_SUFFIXES, sdf_columns, sdf_records
 from grnf.io.files.values import number as number_of
 
 T = TypeVar("T")
-SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "smile")
+SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "smile", "smi")
 SOURCE_NAMES = ("source", "src", "from", "source_id", "u", "fromnodeid", "node1", "protein1", "gene1")
 TARGET_NAMES = (
     *("target", "dst", "to", "target_id", "v", "destination", "tonodeid", "node2", "protein2", "gene2"),
