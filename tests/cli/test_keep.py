@@ -196,7 +196,8 @@ def test_columns_that_are_not_there(call, table, tu, tmp_path):
     for more in ([], ["--on-error", "nan"], ["--smiles-column", "SMILES"]):
         result = call("embed", table, "-o", tmp_path / "z.csv", "--keep", "Phase", *more, code=1)
         assert (
-            "no column 'Phase'. Available: ['graph_id', 'SMILES', 'phase', 'logP', 'code']" in result.stderr
+            "'Phase': did you mean 'phase'? Available: ['graph_id', 'SMILES', 'phase', 'logP', 'code']"
+            in result.stderr
         )
     call("embed", tu, "-o", tmp_path / "z.csv", "--keep", "phase", code=2, says="needs a SMILES table")
     call("embed", table, "-o", tmp_path / "z.npy", "--keep", "phase", code=2, says=".parquet, .npz or .csv")

@@ -89,6 +89,9 @@ def test_two_targets(call, training, new, tmp_path):
     columns = ["--id-column", "name", "--keep", "acid", "-o", tmp_path / "p.csv"]
     result = call("predict", tmp_path / "m.grnf", new, *columns, "--explain", tmp_path / "r.html")
     assert "4 graphs, 1 error" in result.stdout
+    page = (tmp_path / "r.html").read_text()
+    assert page.count("<svg") == 6
+    assert page.count("<h2>a: acid</h2>") == page.count("<h2>a: size</h2>") == 1
     found = rows(tmp_path / "p.csv")
     assert [row["id"] for row in found] == ["a", "b", "c", "d"]
     assert found[1]["acid_prediction"] == found[1]["size_upper"] == found[1]["acid_set"] == ""
@@ -105,8 +108,6 @@ def test_two_targets(call, training, new, tmp_path):
     assert float(found[3]["size_distance"]) == pytest.approx(0, abs=1e-3)
     assert float(found[2]["acid_applicability"]) < 0.1
     assert found[0]["error"] == ""
-    page = (tmp_path / "r.html").read_text()
-    assert page.count("<svg") == 6
     require("pyarrow")
     pq = require("pyarrow.parquet")
     call("predict", tmp_path / "m.grnf", new, "-o", tmp_path / "p.parquet")

@@ -225,6 +225,8 @@ def test_constant_numbers_are_predicted(sbm):
     np.testing.assert_allclose(model.predict_interval(sbm[0][:4]), 0.1, atol=1e-6)
     with pytest.raises(ValueError, match="infinite"):
         model.fit(sbm[0], np.full(60, np.inf))
+    with pytest.raises(ValueError, match=r"y must be numbers, or NaN if missing, got .*'>10'"):
+        model.fit(sbm[0], [">10", *map(str, range(59))])
     for wrong in (np.ones(59), np.full(60, -1.0), np.full(60, np.nan), np.zeros(60)):
         with pytest.raises(ValueError, match=r"weight|NaN"):
             model.fit(sbm[0], np.arange(60.0), sample_weight=wrong)

@@ -558,7 +558,10 @@ class GraphModel(GraphsToVectors):
             raise invalid("y", requirement, f"shape {labels.shape}")
         if self._classify:
             return labels
-        labels = labels.astype(np.float64)
+        try:
+            labels = labels.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise invalid("y", "be numbers, or NaN if missing", str(error)) from None
         if np.isinf(labels).any():
             raise invalid("y", "be finite numbers, or NaN if missing", "an infinite one")
         return labels

@@ -187,7 +187,8 @@ def write_explanations(
     for graph, row in graphs:
         for prefix, model in zip(names, models, strict=True):
             own = {name: row[name] for name in row if name.startswith(prefix) and name not in ("id", "error")}
-            cards.append(_card(graph, str(row["id"]), own, model))
+            target = prefix and f": {prefix.removesuffix('_')}"
+            cards.append(_card(graph, f"{row['id']}{target}", own, model))
     title = f"Predictions of {title}"
     head = f"<h1>{escape(title)}</h1><p>{ABOUT_EXPLANATIONS}</p><main>"
     _write(path, title, [head, *cards, "</main>"])
@@ -197,7 +198,7 @@ def _card(graph: RawGraph, name: str, row: dict[str, Any], model: Any) -> str:
     try:
         found = model.explain(graph)
         drawing = draw_explanation(graph, found)
-        label = "" if found.label is None else f" of {found.label}"
+        label = "" if found.label is None else f": class {found.label}"
         row = {f"explained{label}": found.prediction, "without nodes": found.reference, **row}
     except GraphError as error:
         drawing = f"<p>{escape(error.explanation)}</p>"

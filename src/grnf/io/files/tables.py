@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -348,7 +349,9 @@ def find_column(
     """Return the column that was asked for, or the first whose name is usual for this role."""
     if given is not None:
         if given not in names:
-            raise GraphError(f"no column {given!r}. Available: {list(names)[:20]}", where=str(file))
+            near = difflib.get_close_matches(given, names, 1)
+            meant = f": did you mean {near[0]!r}?" if near else "."
+            raise GraphError(f"no column {given!r}{meant} Available: {list(names)[:20]}", where=str(file))
         return given
     column = usual_column(names, usual)
     if column is None:
