@@ -71,6 +71,7 @@ WORKS = {  # name: content, options, nodes and edges of each graph
     "networkx.edgelist": ("a b {'weight': 3}\nb c {'weight': 2}\n", {}, [(3, 2)]),
     "empty.edgelist": ("a b {}\nb c {}\n", {}, [(3, 2)]),
     "string.tsv": ("protein1\tprotein2\tscore\nX.1\tX.2\t900\nX.2\tX.3\t700\n", {}, [(3, 2)]),
+    "musae.csv": ("id_1,id_2\n0,1\n1,2\n", {}, [(3, 2)]),
     "index.csv": (",source,target\n0,a,b\n1,b,c\n", {}, [(3, 2)]),
     "decimal.csv": (";a;b\na;1;0,5\nb;0,5;1\n", {"decimal": ","}, [(2, 3)]),
     "bare.graphml": (f'<graphml>{KEY}<graph edgedefault="directed">{NODES}</graph></graphml>', {}, [(2, 1)]),
@@ -123,7 +124,9 @@ WORKS = {  # name: content, options, nodes and edges of each graph
 REFUSED = {  # name: content, what the error tells
     "latin.csv": ("SMILES;Name\r\nCCO;\u00c4tha\r\n".encode("cp1252"), r"line 2: .*--encoding latin-1"),
     "nul.csv": (b"smiles,y\nC\0C,2\n", r"line 2: 'C\\x00C' is not a valid SMILES"),
-    "names.csv": ("a,b\nb,c\n", r"edge-list for lines 'source,target' without a header"),
+    "two.tsv": ("0\t1\n1\t2\n2\t0\n", "neither SMILES nor source and target.*edge-list for lines"),
+    "commas.csv": ("Source;Target;Weight\n1;2;0,5\n", r"line 2.*weight '0,5' is not a number.*--decimal ,"),
+    "names.csv": ("a,b\nb,c\n", r"--no-header if .* edge-list for lines 'source,target'"),
     "commas.edges": ("1;2;0,5\n2;3;0,7\n", r"line 1: the weight '0,5' is not a number. .*--decimal ,"),
     "many.txt": ("% asym\n1 2 1 1082040961\n", r"line 2: .* got 4 fields. .*format='edge-table'"),
     "only.edges": ("source target weight\n", "no edge follows the header 'source target weight'"),

@@ -27,6 +27,7 @@ from grnf._utils.lazy import guest
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record, open_sink
 from grnf.io.files.tables import (
+    DECIMAL_COMMA,
     SOURCE_NAMES,
     TARGET_NAMES,
     Rows,
@@ -138,7 +139,14 @@ class _Table:
     def attributes(self, rows: Rows) -> dict[str, list[Any]]:
         """Return the other columns that have a name."""
         roles = {*self.roles.values(), *self.table.unnamed}
-        return {name: list(map(cell, values)) for name, values in rows.columns.items() if name not in roles}
+        known = {name: list(map(cell, values)) for name, values in rows.columns.items() if name not in roles}
+        for name in [name for name in known if name.lower() == "weight"]:
+            for row, value in enumerate(known[name]):
+                if isinstance(value, str) and DECIMAL_COMMA.match(value):
+                    problem = f"the weight {value!r} is not a number"
+                    cure = "Pass decimal=',' (--decimal ,)"
+                    raise GraphError(problem, where=rows.where(row), cure=cure)
+        return known
 
 
 def _identifier(value: Any) -> str | None:

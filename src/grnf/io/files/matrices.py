@@ -392,12 +392,13 @@ def _check_market(data: bytes) -> None:
 # ---- adjacency matrices as text
 
 
-def is_number_table(source: File, least: int = 2) -> bool:
-    """Whether a text is a square table of numbers with at least so many columns."""
+def is_number_table(source: File, least: int = 3) -> bool:
+    """Whether a text is a square table of numbers with at least so many columns, that of names included."""
     try:
         width, _, rows = _number_rows(source)
-        fields = next(rows)[1][-width:]
-        enough = width >= least and _are_numbers(fields)
+        first = next(rows)[1]
+        fields = first[-width:]
+        enough = len(first) >= least and _are_numbers(fields)
         return enough and 1 + sum(1 for _ in islice(rows, width + 1)) in (width, width + _only_count(fields))
     except (GraphError, StopIteration):
         return False

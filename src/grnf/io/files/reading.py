@@ -374,7 +374,7 @@ def _guess_table(file: File) -> str:
         "not a square table of numbers",
         where=str(file),
         cure="Name the format and its columns: smiles with column, edge-table with source_column and "
-        "target_column, or edge-list for lines 'source,target' without a header",
+        "target_column (--no-header if the first row has no names), or edge-list for lines 'source,target'",
     )
 
 

@@ -22,9 +22,13 @@ from grnf.io.files.values import number as number_of
 
 T = TypeVar("T")
 SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "smile", "smi")
-SOURCE_NAMES = ("source", "src", "from", "source_id", "u", "fromnodeid", "node1", "protein1", "gene1")
+SOURCE_NAMES = (
+    *("source", "src", "from", "source_id", "u", "fromnodeid"),
+    *("node1", "node_1", "id_1", "protein1", "gene1"),
+)
 TARGET_NAMES = (
-    *("target", "dst", "to", "target_id", "v", "destination", "tonodeid", "node2", "protein2", "gene2"),
+    *("target", "dst", "to", "target_id", "v", "destination", "tonodeid"),
+    *("node2", "node_2", "id_2", "protein2", "gene2"),
 )
 ID_NAMES = ("graph_id", "id", "cid", "mol_id", "molecule_id", "compound_id", "compound_cid", "chembl_id")
 ENDS = ("source", "target", "src", "dst", "from", "to")
