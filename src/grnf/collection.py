@@ -383,7 +383,7 @@ def _graphs(X: Any, on_error: str, name: str, stereo: bool = False) -> Collectio
         names = [getattr(graph, "graph_id", None) for graph in objects]
     index = None
     if type(X).__module__.partition(".")[0] == "pandas":  # by its name, so that pandas is not imported
-        index = names if is_edge_table(X) else X.index
+        index = names if is_edge_table(X) else getattr(X, "index", None)
     rows = np.arange(len(objects))
     return Collection(len(rows), rows, graphs=objects, names=names, index=index, name=name, on_error=on_error)
 

@@ -90,6 +90,7 @@ def test_regression_of_density(estimator):
     y = np.array([g.n_edges / g.n_nodes for g in graphs])
     model = GRNFRegressor(64, estimator=estimator, random_state=0).fit(graphs[:60], y[:60])
     assert model.score(graphs[60:], y[60:]) > 0.9
+    assert model.predict_interval(graphs[60:]).shape == (20, 2)
 
 
 def test_scikit_learn_manners(sbm):
@@ -98,9 +99,12 @@ def test_scikit_learn_manners(sbm):
     assert is_classifier(model)
     assert is_regressor(GRNFRegressor())
     assert repr(clone(model).get_params()) == repr(model.get_params())
-    with pytest.raises(NotFittedError):
-        model.predict(graphs)
+    for method in (model.predict, model.predict_set, model.applicability, GRNFRegressor().predict_interval):
+        with pytest.raises(NotFittedError):
+            method(graphs)
+    state = np.random.get_state()[1].tolist()  # noqa: NPY002
     assert model.fit(graphs, y) is model
+    assert np.random.get_state()[1].tolist() == state  # noqa: NPY002
     for again in (pickle.loads(pickle.dumps(model)), clone(model).fit(graphs, y)):
         np.testing.assert_array_equal(again.predict_proba(graphs), model.predict_proba(graphs))
     assert_invariant(model.transform, graphs[:4])

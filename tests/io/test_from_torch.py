@@ -74,6 +74,9 @@ def test_what_is_not_used_is_said():
 def test_a_tensor_is_an_adjacency_matrix():
     assert to_raw(torch.eye(3)).edges.tolist() == [[0, 0], [1, 1], [2, 2]]
     assert [raw.n_nodes for raw in iter_raw(torch.zeros(2, 3, 3))] == [3, 3]
+    sparse = torch.tensor([[0.0, 2.0], [2.0, 0.0]]).to_sparse()
+    assert to_raw(sparse).node_columns == {}
+    assert to_raw(sparse).edge_columns["weight"].tolist() == [2.0]
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,11 @@ def object_array(items):
     return array
 
 
+def column(items):
+    """As BaggingClassifier passes them."""
+    return object_array(items)[:, np.newaxis]
+
+
 class Items:
     """Anything with a length and items is a collection."""
 
@@ -44,7 +49,7 @@ class Items:
         return self.items[index]
 
 
-@pytest.mark.parametrize("collection", [list, tuple, iter, object_array, Items])
+@pytest.mark.parametrize("collection", [list, tuple, iter, object_array, column, Items])
 def test_collections(collection):
     items = [cycle(3), nx.path_graph(4), sp.eye_array(5)]
     assert [raw.n_nodes for raw in iter_raw(collection(items))] == [3, 4, 5]
@@ -114,6 +119,8 @@ def test_a_dataframe_of_smiles_is_a_table_of_molecules(library):
     Z = grnf.transform(frame)
     np.testing.assert_array_equal(Z[[0, 1, 4]], grnf.transform([smiles[0], smiles[1], smiles[4]]))
     assert np.isnan(Z[2:4]).all()
+    if library == "pandas":
+        np.testing.assert_array_equal(grnf.transform(package.Index(smiles[:2])), Z[:2])
     assert grnf.embed(frame).ids == list("abcde")
     batch = graph_objects(frame)
     assert (batch.y[0], batch.y[4], batch.graph_columns["mass"]) == (1, None, [4.5] * 5)

@@ -43,6 +43,9 @@ def test_integer_codes():
     assert codes.x.tolist() == [[0, 1, 0, 1], [0, 0, 0, 1]]  # 7 was not there
     assert codes.edge_attr.tolist() == [[1.0], [0.0]]
     assert codes.y == 0
+    both = data.Batch.from_data_list([train, new])
+    lifted = LiftTransform(Size()).fit([train, new])
+    assert torch.equal(lifted(both).x, torch.cat([lifted(graph).x for graph in (train, new)]))
     with pytest.raises(GraphError, match="such as dim=16"):
         LiftTransform(WeisfeilerLehman()).fit([train])
     with pytest.raises(ValueError, match="not fitted"):

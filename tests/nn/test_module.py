@@ -24,6 +24,7 @@ BATCH = torch.tensor([0, 0, 0, 1, 1])
 def test_parameters_are_buffers_unless_trainable():
     frozen = GRNFLayer(2, 8, orders=ORDERS, random_state=0)
     assert list(frozen.parameters()) == []
+    assert all(tensor.is_contiguous() for tensor in frozen.buffers())  # LBFGS and DDP take views
     expected = {"theta_1", "theta_2", "theta_3", "orders", "importance", "_extra_state"}
     assert set(frozen.state_dict()) == expected
     trained = GRNFLayer(2, 8, orders=ORDERS, random_state=0, trainable=True, learn_weights=True)
@@ -132,8 +133,10 @@ def test_any_sane_input():
     torch.testing.assert_close(layer(None, ARCS, attr, BATCH, batch_size=4)[:2], z)
     empty = layer(None, ARCS, attr, BATCH, batch_size=4)[2:]
     torch.testing.assert_close(empty, layer(None, ARCS[:, :0], None).expand(2, -1))
-    assert layer(None, ARCS[:, :0], None, torch.empty(0, dtype=torch.long), 0).shape == (0, 8)
-    assert layer(None, ARCS[:, :0], None, torch.empty(0, dtype=torch.long)).shape == (0, 8)
+    for path in ("torch", "cpu"):
+        layer.path = path
+        assert layer(None, ARCS[:, :0], None, torch.empty(0, dtype=torch.long), 0).shape == (0, 8)
+        assert layer(None, ARCS[:, :0], None, torch.empty(0, dtype=torch.long)).shape == (0, 8)
     order = torch.tensor([3, 1, 4, 0, 2])
     position = torch.argsort(order)
     torch.testing.assert_close(layer(None, position[ARCS], attr, BATCH[order]), z)

@@ -447,17 +447,21 @@ class GraphModel(GraphsToVectors):
 
     def _calibrated(self) -> tuple[Neighborhood, list[Calibration]]:
         """Return the training graphs as vectors, and calibrations. The first call computes them."""
+        check_is_fitted(self)
         if not hasattr(self, "calibration_"):
             features, y = self._training
             self.neighborhood_ = features.neighborhood
-            self.calibration_ = calibrations(
-                self.estimator_, features.inputs, y, self.neighborhood_, self.seed_
-            )
+            with blas_threads(n_workers(self.n_jobs)), warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # as in `fit`
+                self.calibration_ = calibrations(
+                    self.estimator_, features.inputs, y, self.neighborhood_, self.seed_
+                )
         return self.neighborhood_, self.calibration_
 
     def _answers(self) -> list[tuple[Any, Calibration]]:
         """Return the estimator and the calibration of each target."""
-        return list(zip(single_estimators(self.estimator_), self._calibrated()[1], strict=True))
+        _, calibration = self._calibrated()
+        return list(zip(single_estimators(self.estimator_), calibration, strict=True))
 
     def _sure(self, X: Any, confidence: Any) -> Any:
         """Return sets of classes, or intervals, for each target if there are several."""

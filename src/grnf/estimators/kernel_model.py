@@ -537,7 +537,7 @@ class _SupportVectors:
     """
 
     def __init__(self, K: FloatArray, y: Targets, C: float, n_classes: int) -> None:
-        model = SVC(C=C, kernel="precomputed", cache_size=500)
+        model = SVC(C=C, kernel="precomputed", cache_size=500, random_state=0)  # None takes a number
         model.fit(np.asarray(K, dtype=np.float64), y.values[:, 0], y.weights[:, 0])
         self.n_classes, self.present, self.support = n_classes, model.classes_, model.support_
         self.coefficients, self.intercept = model.dual_coef_.T, model.intercept_

@@ -97,6 +97,11 @@ def batch_from_matrices(matrices: Sequence[Any]) -> RawBatch:
 
 
 def _arcs_of_matrix(matrix: Any) -> RawGraph:
+    if str(getattr(matrix, "layout", "")).startswith("torch.sparse"):
+        matrix = matrix.detach().cpu().to_sparse_coo().coalesce()
+        n = _checked_square(tuple(matrix.shape))
+        rows, columns = matrix.indices().numpy()
+        return _arcs_of_entries(n, rows, columns, _numbers(matrix.values(), "the adjacency matrix"))
     if not hasattr(matrix, "tocsr"):
         A = _numbers(matrix, "the adjacency matrix")
         n = _checked_square(A.shape)
@@ -149,7 +154,7 @@ def checked_arcs(edge_index: Any) -> IntArray:
 def _numbers(values: Any, title: str) -> npt.NDArray[Any]:
     """Return an array or tensor of real numbers as a numpy array, or raise a `GraphError` with the title."""
     if hasattr(values, "detach"):
-        tensor = values.detach().cpu()
+        tensor = values.detach().cpu().to_dense()
         values = (tensor.double() if tensor.is_floating_point() else tensor).numpy()
     try:
         array = np.asarray(values)

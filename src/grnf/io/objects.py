@@ -147,6 +147,8 @@ def graph_objects(graphs: Any, *, caller: str = "X", stereo: bool = False) -> It
     kind: Any = type(graphs)
     roots = _roots(kind)
     if isinstance(graphs, np.ndarray) or ("torch" in roots and hasattr(graphs, "is_floating_point")):
+        if graphs.shape[1:] == (1,) and getattr(graphs.dtype, "kind", "?") in "OUT":  # a column of a table
+            graphs = graphs[:, 0]
         if graphs.ndim == 3 or (graphs.ndim == 1 and getattr(graphs.dtype, "kind", "?") in "OUT"):
             return list(graphs)
         raise GraphError(

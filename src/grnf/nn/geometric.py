@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from torch import Tensor, nn
 
 try:
-    from torch_geometric.data import Data
+    from torch_geometric.data import Batch, Data
     from torch_geometric.nn import MLP
     from torch_geometric.nn.aggr import Aggregation
     from torch_geometric.transforms import BaseTransform
@@ -251,6 +251,8 @@ class LiftTransform(BaseTransform):  # type: ignore[misc]
         """
         if not hasattr(self, "lifts_"):
             raise NotFittedError("this LiftTransform is not fitted. Call fit with the training graphs first")
+        if hasattr(data, "to_data_list"):
+            return Batch.from_data_list([self(one) for one in data.to_data_list()])
         graphs: Any = [self._encoded(data)]
         for lift in self.lifts_:
             graphs = lift.transform(graphs)

@@ -211,10 +211,8 @@ class GRNFLayer(nn.Module):
                     : 1 if self.heads == 1 else 2
                 ]:
                     tensor = getattr(self, f"{name}_{k}")
-                    rows = (
-                        torch.from_numpy(getattr(drawn[k], source)).to(tensor) if k in drawn else tensor[:0]
-                    )
-                    tensor.data = rows
+                    rows = torch.from_numpy(getattr(drawn[k], source)) if k in drawn else tensor[:0]
+                    tensor.data = rows.to(tensor).contiguous()  # LBFGS and DDP take views
             if self.logits is not None:
                 self.logits.zero_()
 

@@ -202,7 +202,7 @@ def _sums_of_form(graphs: _Graphs, form: Form, activation: str, linear: Tensor, 
         result = _recomputed(sums, *tensors)
     else:
         result = _tuple_sums(graphs, B, activation, tensors)
-    return result.view(len(result), m, -1)
+    return result.view(len(result), m, bias.shape[1])
 
 
 def _coefficients(form: Form, linear: Tensor, node_width: int) -> tuple[Tensor, Tensor, Tensor]:

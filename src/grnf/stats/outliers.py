@@ -197,15 +197,17 @@ class GRNFOutlierDetector(OutlierMixin, GraphInput):  # type: ignore[misc]
         order = page_generator(seed, 0, stream=4).permutation(len(Z))
         n_shown = len(order) - min(len(order) - 1, max(1, round(settings["held_out"] * len(order))))
         shown, held_out = np.sort(order[:n_shown]), np.sort(order[n_shown:])
-        if isinstance(self.detector, str) and settings["space"] == "plain":
-            shown = held_out = np.arange(len(Z))  # a graph is not its own neighbor
+        alone = isinstance(self.detector, str) and settings["space"] == "plain"
+        if alone:
+            shown = np.arange(len(Z))
         self._map = space_map(settings["space"], Z[shown], settings["shrinkage"])
         self.n_features_in_ = Z.shape[1]
         self.detector_ = self._fitted_detector(self._map(Z[shown]))
-        unit = float(np.median(np.abs(self._raw_scores(Z[shown]))))
+        raw = self._raw_scores(Z[shown], itself=alone)
+        unit = float(np.median(np.abs(raw)))
         self._unit = unit if np.isfinite(unit) and unit > 0 else 1.0
         scores = self._scores(Z)
-        self.held_out_scores_ = np.sort(scores[held_out])
+        self.held_out_scores_ = np.sort(self._rounded(raw) if alone else scores[held_out])
         if self.contamination == "auto":
             above = int(FLAGGED * (1 + len(self.held_out_scores_))) - 1  # so many scores may be as large
             self.offset_ = -float(self.held_out_scores_[-1 - max(above, 0)])
@@ -367,15 +369,19 @@ class GRNFOutlierDetector(OutlierMixin, GraphInput):  # type: ignore[misc]
             raise invalid("detector", "score new samples", f"{found}, which cannot", cure)
         return fitted
 
-    def _raw_scores(self, Z: FloatArray) -> FloatArray:
+    def _raw_scores(self, Z: FloatArray, *, itself: bool = False) -> FloatArray:
+        """Return scores. With `itself`, each row is among the reference, and scored by the others."""
         rows = self._map(Z)
         if isinstance(self.detector, str):
-            return _mean_distance(self.detector_, rows, self.n_neighbors, self._longest)
+            return _mean_distance(self.detector_, rows, self.n_neighbors, self._longest, 2 if itself else 1)
         method = "score_samples" if hasattr(self.detector_, "score_samples") else "decision_function"
         return -np.asarray(getattr(self.detector_, method)(rows), dtype=np.float64)
 
     def _scores(self, Z: FloatArray) -> FloatArray:
-        return rounded_scores(self._raw_scores(Z), self._unit) * self._unit
+        return self._rounded(self._raw_scores(Z))
+
+    def _rounded(self, raw: FloatArray) -> FloatArray:
+        return rounded_scores(raw, self._unit) * self._unit
 
     def _vectors(self, X: Any, transformer: Any, ids: Sequence[str] | None, width: int = 0) -> Collection:
         """Return vectors in double precision."""
@@ -430,11 +436,15 @@ def _brute(rows: FloatArray) -> NearestNeighbors:
     return NearestNeighbors(algorithm="brute").fit(np.asarray(rows, dtype=np.float64))
 
 
-def _mean_distance(index: NearestNeighbors, rows: FloatArray, k: int, longest: float) -> FloatArray:
-    """Return the mean distance to the k nearest. A row that is equal does not count.
+def _mean_distance(
+    index: NearestNeighbors, rows: FloatArray, k: int, longest: float, n_copies: int
+) -> FloatArray:
+    """Return the mean distance to the k nearest, without up to `n_copies` rows that are equal.
 
     `longest` is the largest length of the rows of the index.
     """
-    distances, _ = index.kneighbors(np.asarray(rows, dtype=np.float64), k + 1)
-    equal = distances[:, :1] <= EQUAL * (np.linalg.norm(rows, axis=1, keepdims=True) + longest)
-    return np.asarray(np.where(equal, distances[:, 1:], distances[:, :-1]).mean(axis=1))
+    n_copies = min(n_copies, index.n_samples_fit_ - k)
+    distances, _ = index.kneighbors(np.asarray(rows, dtype=np.float64), k + n_copies)
+    equal = distances[:, :n_copies] <= EQUAL * (np.linalg.norm(rows, axis=1, keepdims=True) + longest)
+    kept = equal.sum(axis=1, keepdims=True) + np.arange(k)
+    return np.asarray(np.take_along_axis(distances, kept, axis=1).mean(axis=1))
