@@ -232,6 +232,11 @@ BAD = {
     ),
     "no matrix": ("a.npz", lambda p: np.savez(p, x=np.ones(3)), "none of the arrays"),
     "pickled": ("a.npz", lambda p: np.savez(p, A=np.array([[{}]])), "none of the arrays"),
+    "pickled x": (
+        "a.npz",
+        lambda p: np.savez(p, edge_index=[[0], [1]], x=np.array([{}])),
+        "must hold numbers",
+    ),
     "a bomb": ("a.mat", lambda p: scipy.io.savemat(p, BOMB, do_compression=True), "bomb"),
     "no entries": (
         "a.mtx",
