@@ -141,7 +141,7 @@ def read(path, name, src):
     environment = {**os.environ, "PYTHONPATH": str(src)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
-        return {"error": done.stderr.strip().splitlines()[-1:]}
+        return {"error": done.stderr.strip().replace(str(path), path.name).splitlines()[-1:]}
     nodes, seconds, cpu, memory = map(float, done.stdout.split())
     return {
         "nodes": int(nodes),
