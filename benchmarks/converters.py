@@ -1,4 +1,4 @@
-"""From files and objects to vectors: cost of reading and encoding compared with the kernels, one core.
+"""From files and objects to vectors: CPU time of reading and encoding compared with the kernels, one core.
 
 Alone: python benchmarks/converters.py [ROW ...]
 """
@@ -57,7 +57,9 @@ def files():
             return lambda: [block.Z for block, _ in embed_stream(grnf, read_blocks(path))]
 
         tasks = {name: embed(path) for name, path in paths.items()}
-        seconds = measure.compare(repeats=REPEATS, loops=loops(grnf, graphs), **tasks)
+        seconds = measure.compare(
+            repeats=REPEATS, clock=time.process_time, loops=loops(grnf, graphs), **tasks
+        )
     return {
         f"{name} to vectors, NCI1": {
             "seconds": seconds[name],
@@ -96,7 +98,7 @@ def objects():
             "loops": _loops_of_objects(grnf, some),
             "transform": lambda grnf=grnf, some=some: grnf.transform(some),
         }
-        seconds = measure.compare(repeats=REPEATS, **samples)
+        seconds = measure.compare(repeats=REPEATS, clock=time.process_time, **samples)
         rows[f"{name}, {len(some)} graphs of NCI1"] = _over(seconds, "walk")
     return rows
 
@@ -153,7 +155,8 @@ def molecules():
     smiles = some_smiles(N_MOLECULES)
     grnf = GRNF(M, random_state=0).fit(smiles)
     seconds = measure.compare(
-        repeats=3,
+        repeats=REPEATS,
+        clock=time.process_time,
         parse=lambda: [Chem.MolFromSmiles(text) for text in smiles],
         loops=_loops_of_objects(grnf, smiles),
         transform=lambda: grnf.transform(smiles),

@@ -6,25 +6,29 @@ versions in turns; the values are medians.
 """
 
 import argparse
+import io
 import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from grnf import __version__
 from grnf.io import RawGraph, write_graphs
+from grnf.io.files.graph6 import write_graph6
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "readers.json"
 SUFFIXES = {
     "parquet": ".parquet", "npz": ".npz", "jsonl": ".jsonl", "json": ".json", "graphml": ".graphml",
     "gml": ".gml", "gexf": ".gexf", "dot": ".dot", "edge-list": ".edgelist", "graph6": ".g6",
-    "smiles": ".csv", "smi": ".smi", "edge-table": ".csv", "tu": ".zip", "matlab": ".mat", "market": ".mtx",
+    "sparse6": ".s6", "digraph6": ".d6", "graph6-npy": ".npy", "smiles": ".csv", "smi": ".smi", "sdf": ".sdf",
+    "edge-table": ".csv", "tu": ".zip", "matlab": ".mat", "market": ".mtx",
     "excel": ".xlsx",
 }  # fmt: skip
 MODULES = {  # before, after
@@ -58,39 +62,43 @@ print(nodes, time.perf_counter() - start, time.process_time() - cpu,
 """
 
 
-def ring(n, index):
+def ring(n, index, directed=False):
     nodes = np.arange(n)
     random = np.random.default_rng(index)
     columns = {"x": random.random(n).round(3), "element": np.array(["C", "N"], dtype=object)[nodes % 2]}
     edges = np.column_stack([nodes, (nodes + 1) % n])
-    return RawGraph(
-        n, edges, columns, {"weight": random.random(n).round(3)}, graph_id=f"g{index}", y=index % 2
-    )
+    weights = {"weight": random.random(n).round(3)}
+    return RawGraph(n, edges, columns, weights, directed, graph_id=f"g{index}", y=index % 2)
 
 
-def write(name, path, size):
-    """Write a file of about this many bytes."""
-    if name in ("smiles", "smi"):
-        lines = ["CC(=O)Oc1ccccc1C(=O)O,1\n", "CN1C=NC2=C1C(=O)N(C(=O)N2C)C,0\n", "CCO,1\n"]
+def write(name, path, count):
+    """Write a file of this many lines, molecules, nodes, entries, rows or graphs."""
+    lines = range(count)
+    if name in ("smiles", "smi", "sdf"):
+        molecules = [("CC(=O)Oc1ccccc1C(=O)O", 1), ("CN1C=NC2=C1C(=O)N(C(=O)N2C)C", 0), ("CCO", 1)]
+        records = [f"{smiles},{y}\n" for smiles, y in molecules]
         if name == "smi":
-            lines = [line.replace(",", " ") for line in lines]
-        text = "".join(lines) * (size // sum(map(len, lines)))
-        path.write_text(("smiles,y\n" if name == "smiles" else "") + text)
+            records = [record.replace(",", " ") for record in records]
+        if name == "sdf":
+            from rdkit.Chem import MolFromSmiles, MolToMolBlock
+
+            blocks = [MolToMolBlock(MolFromSmiles(smiles)) for smiles, _ in molecules]
+            records = [
+                f"{block}> <y>\n{y}\n\n$$$$\n" for block, (_, y) in zip(blocks, molecules, strict=True)
+            ]
+        path.write_text(("smiles,y\n" if name == "smiles" else "") + "".join(records) * (count // 3))
     elif name == "dot":
-        n = size // 40
-        path.write_text(
-            "graph {\n" + "".join(f"n{i} -- n{(i * 7) % n} [weight=0.5];\n" for i in range(n)) + "}"
-        )
+        edges = (f"n{i} -- n{(i * 7) % count} [weight=0.5];\n" for i in lines)
+        path.write_text("graph {\n" + "".join(edges) + "}")
     elif name == "edge-list":
-        n = size // 16
-        path.write_text("".join(f"{i} {(i * 7) % n}\n" for i in range(n)))
+        path.write_text("".join(f"{i} {(i * 7) % count}\n" for i in lines))
     elif name in ("matlab", "market"):
         import scipy.io
         import scipy.sparse as sp
 
-        n = size // (24 if name == "matlab" else 20)
-        rows = np.arange(n) % (n // 3)
-        matrix = sp.coo_array((np.ones(n), (rows, (rows * 7 + np.arange(n)) % (n // 3))), shape=(n // 3,) * 2)
+        n = count // 3
+        sources, turns = np.arange(count) % n, np.arange(count) // n
+        matrix = sp.coo_array((np.ones(count), (sources, (sources * 7 + turns) % n)), shape=(n, n))
         if name == "matlab":
             scipy.io.savemat(path, {"A": sp.csc_matrix(matrix)})
         else:
@@ -100,19 +108,31 @@ def write(name, path, size):
 
         book = openpyxl.Workbook(write_only=True)
         sheet = book.create_sheet()
-        sheet.append(["graph_id", "source", "target", "kind"])
-        for i in range(size // 60):
-            sheet.append([f"g{i // 10}", i % 10, (i * 7) % 10, "ab"[i % 2]])
+        sheet.append(["graph_id", "source", "target", "kind", *(f"x{k}" for k in range(8))])
+        numbers = np.random.default_rng(0).random((count, 8)).tolist()
+        for i in lines:  # a sheet has at most 1,048,576 rows
+            sheet.append([f"g{i // 10}", i % 10, (i * 7) % 10, "ab"[i % 2], *numbers[i]])
         book.save(path)
     elif name in ("graphml", "gml", "gexf"):
-        n = {"graphml": size // 160, "gml": size // 100, "gexf": size // 330}[name]
-        write_graphs(path, [ring(n, 0)], format=name, lossy=True)
+        write_graphs(path, [ring(count, 0)], format=name, lossy=True)
     else:
-        one = 0
-        for count in (64, None):
-            count = max(1, size * 64 // one) if count is None else count
-            write_graphs(path, (ring(30, index) for index in range(count)), format=name, lossy=True)
-            one = path.stat().st_size
+        rings = [ring(30, index, name == "digraph6") for index in range(1000)]
+        graphs = (replace(rings[i % len(rings)], graph_id=f"g{i}") for i in lines)
+        if name == "graph6-npy":
+            texts = io.BytesIO()
+            write_graph6(texts, graphs)
+            np.save(path, np.array(texts.getvalue().split()))
+        else:
+            write_graphs(path, graphs, format=name, lossy=True)
+
+
+def write_sized(name, path, size):
+    """Write a file of this many bytes, up to 10 %."""
+    count = 3000
+    write(name, path, count)
+    while not 0.9 < path.stat().st_size / size < 1.1:
+        count = int(count * size / path.stat().st_size)
+        write(name, path, count)
 
 
 def read(path, name, src):
@@ -121,7 +141,7 @@ def read(path, name, src):
     environment = {**os.environ, "PYTHONPATH": str(src)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
-        return {"error": done.stderr.strip().splitlines()[-1:]}
+        return {"error": done.stderr.strip().replace(str(path), path.name).splitlines()[-1:]}
     nodes, seconds, cpu, memory = map(float, done.stdout.split())
     return {
         "nodes": int(nodes),
@@ -163,7 +183,7 @@ def main():
         for name in given.formats:
             path = Path(folder) / f"{name}{SUFFIXES[name]}"
             try:
-                write(name, path, int(given.megabytes * 1e6))
+                write_sized(name, path, given.megabytes * 1e6)
             except ImportError as error:
                 print(f"{name}: {error}")
                 continue
@@ -175,6 +195,7 @@ def main():
             entry |= {version: middle([turn[version] for turn in turns]) for version in versions}
             path.unlink()
             result["read"][name] = entry
+            result["read"] = {kind: result["read"][kind] for kind in SUFFIXES if kind in result["read"]}
             print(name, entry, flush=True)
             RESULTS.write_text(json.dumps(result, indent=2) + "\n")
 

@@ -285,7 +285,8 @@ def readers():
         if "error" in after:
             raise ValueError(f"{name}: {after['error']}")
         cells = [before.get("cpu"), after["cpu"], before.get("peak_mb"), after["peak_mb"]]
-        texts = ["not read" if cell is None else f"{cell:.1f}" for cell in cells[:2]]
+        missing = "not read" if before else ""
+        texts = [missing if cell is None else f"{cell:.1f}" for cell in cells[:2]]
         texts += ["" if cell is None else f"{cell:.0f}" for cell in cells[2:]]
         lines.append(f"| {name} | {' | '.join(texts)} |")
     lines += ["", "| code | lines before | lines after |", "|---|---|---|"]

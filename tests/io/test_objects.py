@@ -167,6 +167,12 @@ def test_dictionaries_of_arrays():
                 name: values.tolist() for name, values in others.items()
             }
     assert to_raw({"edge_index": edge_index, "num_nodes": 5, "x": None}).n_nodes == 5
+    for directed, count in ((True, 4), (False, 2), (None, 2)):
+        raw = to_raw({"edge_index": edge_index, "directed": directed, "graph_id": 7, "num_nodes": [3]})
+        assert (raw.directed, len(raw.edges), raw.graph_id) == (bool(directed), count, "7")
+    assert not to_raw({"edge_index": [[0], [1]], "directed": False}).directed
+    with pytest.raises(GraphError, match="num_nodes must be an integer >= 0"):
+        to_raw({"edge_index": [[], []], "num_nodes": -1})
     with pytest.warns(GrnfWarning, match="the attributes color are not used"):
         to_raw({"edge_index": edge_index, "color": "red"})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,20 +13,26 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf._utils.arrays import offsets
+from grnf._utils.rules import Int, checked
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph
+from grnf.graphs.graph import LARGEST_SIZE
 from grnf.io.raw import RawBatch, RawColumn, RawGraph, column_of_arrays
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-USED = {"x", "edge_index", "edge_attr", "edge_weight", "y", "num_nodes", "adj_t", "batch", "ptr"}
+USED = {
+    *("x", "edge_index", "edge_attr", "edge_weight", "y", "num_nodes", "directed", "graph_id"),
+    *("adj_t", "batch", "ptr"),
+}
 OTHER_NAMES = {"node_feat": "x", "edge_feat": "edge_attr"}
-"""Names that dictionaries of OGB and Hugging Face use."""
+"""Names that dictionaries and files of OGB and Hugging Face use."""
 
 
-def merged_arcs(batch: RawBatch) -> RawBatch:
+def merged_arcs(batch: RawBatch, directed: Sequence[bool | None] | None = None) -> RawBatch:
     """Return graphs that list an undirected edge in both directions, with each edge once.
 
-    If every arc has its reverse with equal attributes, a graph is undirected. Otherwise it is directed.
+    If every arc has its reverse with equal attributes, a graph is undirected. Otherwise it is directed. A
+    graph of which `directed` is True keeps all arcs, and one of which it is False is undirected in any case.
     """
     arcs, n_nodes, n_arcs = batch.edges, np.diff(batch.node_ptr), np.diff(batch.edge_ptr)
     owner = np.repeat(np.arange(len(batch)), n_arcs)
@@ -34,7 +41,8 @@ def merged_arcs(batch: RawBatch) -> RawBatch:
         wrong = owner[np.flatnonzero((outside | (arcs < 0)).any(axis=1))[0]]
         Graph(int(n_nodes[wrong]), arcs[owner == wrong])  # raises an error that names the node
     values = [part for column in batch.edge_columns.values() for part in _comparable(column)]
-    undirected = _undirected(arcs, values, n_nodes, n_arcs)
+    known = [None] * len(batch) if directed is None else directed
+    undirected = _undirected(arcs, values, n_nodes, n_arcs) & [each is not True for each in known]
     kept = np.flatnonzero(~undirected[owner] | (arcs[:, 0] <= arcs[:, 1]))
     edge_ptr = offsets(np.bincount(owner[kept], minlength=len(batch)))
     every = np.arange(len(batch))
@@ -43,7 +51,7 @@ def merged_arcs(batch: RawBatch) -> RawBatch:
         edge_ptr=edge_ptr,
         edges=arcs[kept],
         edge_columns={name: own.take(kept, every, edge_ptr) for name, own in batch.edge_columns.items()},
-        directed=~undirected,
+        directed=~undirected & [each is not False for each in known],
     )
 
 
@@ -160,6 +168,9 @@ def _numbers(values: Any, title: str) -> npt.NDArray[Any]:
         array = np.asarray(values)
     except ValueError:
         raise GraphError(f"{title} must be an array of numbers with rows of equal length") from None
+    if array.dtype.kind == "O" and isinstance(values, list):  # None is a missing number
+        with suppress(ArithmeticError, TypeError, ValueError):
+            array = array.astype(np.float64)
     if array.dtype.kind not in "biuf":
         raise GraphError(f"{title} must hold real numbers, got {type(values).__name__} of {array.dtype}")
     return array
@@ -194,13 +205,18 @@ def batch_from_pyg(graphs: Sequence[Any]) -> RawBatch:
 def batch_from_dicts(graphs: Sequence[Mapping[str, Any]]) -> RawBatch:
     """Convert dictionaries of arrays with the names of PyTorch Geometric. `edge_index` is required.
 
-    node_feat and edge_feat are other names of x and edge_attr.
+    node_feat and edge_feat are other names of x and edge_attr. With `directed`, the direction is known.
     """
-    stores = [{OTHER_NAMES.get(name, name): graph[name] for name in graph} for graph in graphs]
+    _warn_of_unused({OTHER_NAMES.get(name, name) for graph in graphs for name in graph})
+    return batch_from_rows(graphs)
+
+
+def batch_from_rows(rows: Sequence[Mapping[str, Any]]) -> RawBatch:
+    """Convert dictionaries as `batch_from_dicts` does, and leave out values with other names silently."""
+    stores = [{OTHER_NAMES.get(name, name): row[name] for name in row} for row in rows]
     for store in stores:
         if "edge_index" not in store:
             raise GraphError(f"a dict must have the key 'edge_index', got {list(store)!r:.200}")
-    _warn_of_unused({name for store in stores for name in store})
     return _batch_from_stores(stores)
 
 
@@ -225,17 +241,18 @@ def _batch_from_stores(stores: list[dict[str, Any]]) -> RawBatch:
             _columns(stores, {"x": "x"}, n_nodes, "node"),
             _columns(stores, {"edge_weight": "weight", "edge_attr": "edge_attr"}, n_arcs, "arc"),
             np.ones(len(stores), np.bool_),
-            [None] * len(stores),
-            [_target(store.get("y")) for store in stores],
-        )
+            [None if store.get("graph_id") is None else str(plain_y(store["graph_id"])) for store in stores],
+            [plain_y(store.get("y")) for store in stores],
+        ),
+        [None if store.get("directed") is None else bool(store["directed"]) for store in stores],
     )
 
 
 def _n_nodes(store: Mapping[str, Any], arcs: Any) -> int:
-    x = store.get("x")
-    if store.get("num_nodes") is not None:
-        return int(store["num_nodes"])
-    if x is None or getattr(x, "shape", None) == ():
+    x, given = store.get("x"), plain_y(store.get("num_nodes"))
+    if given is not None:
+        return int(checked(given, "num_nodes", Int(0, LARGEST_SIZE), error=GraphError))
+    if x is None or not hasattr(x, "__len__") or getattr(x, "shape", None) == ():
         return int(arcs.max()) + 1 if arcs.shape[1] else 0
     return len(x)
 
@@ -290,9 +307,11 @@ def _stacked(tensors: Sequence[Any], name: str, axis: int = 0) -> npt.NDArray[An
     return _numbers(torch.cat(tensors, dim=axis), name)
 
 
-def _target(y: Any) -> Any:
+def plain_y(y: Any) -> Any:
     """Return a target with a single number as that number, other tensors as arrays."""
     y = y.detach().cpu().numpy() if hasattr(y, "detach") else y
+    while isinstance(y, list) and len(y) == 1:
+        y = y[0]
     return y.item() if isinstance(y, np.ndarray) and y.size == 1 else y
 
 

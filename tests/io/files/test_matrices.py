@@ -252,6 +252,11 @@ BAD = {
     ),
     "no matrix": ("a.npz", lambda p: np.savez(p, x=np.ones(3)), "none of the arrays"),
     "pickled": ("a.npz", lambda p: np.savez(p, A=np.array([[{}]])), "none of the arrays"),
+    "pickled x": (
+        "a.npz",
+        lambda p: np.savez(p, edge_index=[[0], [1]], x=np.array([{}])),
+        "must hold numbers",
+    ),
     "no entries": (
         "a.mtx",
         lambda p: p.write_text(MARKET + "9 9 99999999999\n1 1 1\n"),

@@ -208,7 +208,7 @@ def test_values_of_messy_files(tmp_path):
     assert list(read("net.cyjs")[0].node_columns) == ["w"]
     assert read("net.cyjs")[0].edge_columns == {}
     assert read("net.cyjs")[0].graph_id == "net"
-    assert read("pyg.npz")[0].node_columns["node_feat"].shape == (4, 2)
+    assert read("pyg.npz")[0].node_columns["x"].shape == (4, 2)
     for name, weights in (("semicolons", [0.5, 0.7]), ("header", [0.5, 1.0]), ("networkx", [3.0, 2.0])):
         found = read(f"{name}.{'edgelist' if name == 'networkx' else 'edges'}")
         assert found[0].edge_columns["weight"].tolist() == weights

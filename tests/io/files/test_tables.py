@@ -238,7 +238,7 @@ def test_hugging_face_rows(tmp_path):
     assert not one.directed
     assert one.edges.tolist() == [[0, 1], [1, 2]]
     assert one.edge_columns["edge_attr"].tolist() == [[1], [2]]
-    assert one.node_columns["node_feat"].tolist() == [[5, 1], [6, 1], [7, 1]]
+    assert one.node_columns["x"].tolist() == [[5, 1], [6, 1], [7, 1]]
     assert one.y == 1
     assert two.directed
     assert (three.n_nodes, len(three.edges)) == (1, 0)
@@ -252,21 +252,22 @@ def test_hugging_face_rows(tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"num_nodes": 10**12}, "n_nodes must lie between"),
+        ({"num_nodes": 10**12}, "num_nodes must be an integer"),
         ({"num_nodes": 10**9}, "would take about"),
-        ({"num_nodes": -1}, "n_nodes must lie between"),
-        ({"num_nodes": 1.5}, "num_nodes must be a whole number"),
+        ({"num_nodes": -1}, "num_nodes must be an integer >= 0"),
+        ({"num_nodes": 1.5}, "num_nodes must be an integer"),
+        ({"num_nodes": None, "x": 5}, "x must have one row per node"),
         ({"edge_index": None}, "edge_index is missing"),
         ({"edge_index": [[0], [1], [2]]}, r"edge_index must have shape \(2"),
         ({"edge_index": [[0, 1], [1]]}, "edge_index must be an array .* rows of equal length"),
         ({"edge_index": [[0.5], [1]]}, "edge_index must hold integers, the numbers of the nodes"),
-        ({"edge_index": [[2**70], [1]]}, "edge_index must hold real numbers, got list of object"),
+        ({"edge_index": [[2**70], [1]]}, "edge_index must hold integers"),
         ({"edge_index": [[2**63], [1]]}, "outside 0|integers"),
         ({"edge_index": [[-1], [1]]}, "outside 0"),
-        ({"node_feat": [[1.0], [2.0]]}, "has 2 entries for 3 nodes"),
+        ({"node_feat": [[1.0], [2.0]]}, r"x must have one row per node, .* got shape \(2, 1\)"),
         ({"node_feat": [[1.0], [float("inf")], [0]]}, "infinite at node 1"),
-        ({"node_feat": [["a"], ["b"], ["c"]]}, "must hold numbers|list of numbers"),
-        ({"node_feat": [[1], [2, 3], [4]]}, "lists of equal length"),
+        ({"node_feat": [["a"], ["b"], ["c"]]}, "x must hold real numbers"),
+        ({"node_feat": [[1], [2, 3], [4]]}, "rows of equal length"),
         ({"grnf_columns": "{}"}, "read from Parquet files only"),
     ],
 )

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from grnf._utils.arrays import offsets, ragged_indices
 from grnf._utils.memory import check_graph_memory
 from grnf.errors import GraphError
-from grnf.io.from_arrays import checked_arcs, merged_arcs
+from grnf.io.from_arrays import batch_from_rows
 from grnf.io.raw import BadGraph, RawBatch, RawColumn, RawGraph, checked_raw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
@@ -31,63 +31,22 @@ EXACT = 2**53
 
 
 def graph_of_row(row: Mapping[str, Any]) -> RawGraph:
-    """Return the graph of a row: arrays or nested lists under the names above.
+    """Return the graph of a row: arrays or nested lists as in `grnf.io.from_arrays.batch_from_dicts`.
 
-    Without `directed`, a graph whose arcs all have their reverse with equal attributes is undirected.
+    Lists without a number are left out.
     """
     if row.get("grnf_columns") is not None:
         raise GraphError("grnf_columns are read from Parquet files only", cure="Leave them out")
     if row.get("edge_index") is None:
         raise GraphError("edge_index is missing: it must be two lists, sources and targets")
-    arcs = checked_arcs(row["edge_index"])
-    node_feat = _matrix(row.get("node_feat"), "node_feat")
-    edge_attr = _matrix(row.get("edge_attr"), "edge_attr")
-    n_nodes = _number_of_nodes(row.get("num_nodes"), arcs, node_feat)
-    graph_id = None if row.get("graph_id") is None else str(row["graph_id"])
-    directed = row.get("directed")
-    node_columns = {} if node_feat is None else {"node_feat": node_feat}
-    edge_columns = {} if edge_attr is None else {"edge_attr": edge_attr}
-    target = plain_y(row.get("y"))
-    graph = checked_raw(n_nodes, arcs, node_columns, edge_columns, bool(directed), graph_id, target)
-    if directed:
-        return graph
-    merged = merged_arcs(RawBatch.of([graph]))[0]
-    return merged if directed is None or not merged.directed else graph
+    given = {name: value for name, value in row.items() if name == "edge_index" or not _is_empty(value)}
+    graph = batch_from_rows([given])[0]
+    columns = graph.node_columns, graph.edge_columns
+    return checked_raw(graph.n_nodes, graph.edges, *columns, graph.directed, graph.graph_id, graph.y)
 
 
-def _matrix(value: Any, field: str) -> npt.NDArray[Any] | None:
-    if value is None:
-        return None
-    try:
-        array = np.asarray(value)
-        if array.dtype.kind == "O":
-            array = array.astype(np.float64)
-    except (ValueError, TypeError, OverflowError):
-        raise GraphError(f"{field} must hold numbers, or lists of equal length") from None
-    if array.size == 0:
-        return None
-    if array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
-        raise GraphError(f"{field} must be a list of numbers, or of lists of numbers, got {array.dtype}")
-    return array
-
-
-def _number_of_nodes(value: Any, arcs: IntArray, node_feat: npt.NDArray[Any] | None) -> int:
-    if isinstance(value, (list, np.ndarray)) and len(value) == 1:
-        value = value[0]
-    if value is None:
-        return len(node_feat) if node_feat is not None else int(arcs.max()) + 1 if len(arcs) else 0
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise GraphError(f"num_nodes must be a whole number, got {value!r}")
-    return int(value)
-
-
-def plain_y(y: Any) -> Any:
-    """Return the target of a row of Hugging Face. A list with a single number becomes that number."""
-    if isinstance(y, np.ndarray):
-        y = y.tolist()
-    while isinstance(y, list) and len(y) == 1:
-        y = y[0]
-    return y
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, list) and all(entry == [] for entry in value)
 
 
 def row_of_graph(graph: RawGraph, *, both_arcs: bool = True) -> dict[str, Any]:

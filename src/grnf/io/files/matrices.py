@@ -39,7 +39,7 @@ from grnf.io.files.limits import (
 )
 from grnf.io.files.npz import ArrayStream
 from grnf.io.files.values import number, scalar_y
-from grnf.io.from_arrays import batch_from_matrices
+from grnf.io.from_arrays import OTHER_NAMES, USED, batch_from_matrices
 from grnf.io.raw import BadGraph, RawGraph
 from grnf.typing import FloatArray
 
@@ -55,8 +55,6 @@ LONGEST_WAIT = 600
 """Seconds for a file in a process of its own."""
 TARGETS = ("y", "Y", "label", "labels", "target", "targets")
 """Names of an array with a target for each graph of a stack."""
-ROW = {name: name for name in ("edge_index", "node_feat", "edge_attr", "y", "num_nodes")} | {"x": "node_feat"}
-"""Arrays of a file with one graph, as in PyG and OGB, and what `graph_of_row` calls them."""
 SPARSE = {"indices", "indptr", "row", "col", "offsets", "data", "shape", "format", "_is_array"}
 """Members of a file that scipy.sparse.save_npz has written."""
 
@@ -203,7 +201,12 @@ def _of_archive(file: IO[bytes], source: File, array: str | None, y: str | None)
         if "format" in arrays and set(arrays) <= SPARSE:
             yield str(source), None, (_sparse(file, source), None, None)
         elif "edge_index" in arrays and array is None:
-            row = {ROW[name]: _whole(values) for name, values in arrays.items() if name in ROW}
+            given = {name: values for name, values in arrays.items() if name in {*USED, *OTHER_NAMES}}
+            if None in given.values():
+                raise GraphError(
+                    f"{source}: arrays of a graph must hold numbers, got Python objects or damage"
+                )
+            row = {name: _whole(values) for name, values in given.items()}
             yield str(source), None, {name: v if v.ndim else v.item() for name, v in row.items()}
         else:
             yield from _of_arrays(arrays, source, array, y)

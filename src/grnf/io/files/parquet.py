@@ -22,10 +22,9 @@ from grnf.io.files.graph_rows import (
     halved,
     layout_of,
     only_graph,
-    plain_y,
     row_of_graph,
 )
-from grnf.io.from_arrays import merged_arcs
+from grnf.io.from_arrays import merged_arcs, plain_y
 from grnf.io.raw import BadGraph, RawBatch, RawColumn, RawGraph, together
 
 MATRICES = ("edge_index", "node_feat", "edge_attr")
@@ -118,7 +117,8 @@ def _other_graphs(batch: Any) -> RawBatch:
     counts = {"node_feat": n_nodes, "edge_attr": n_arcs}
     values = {name: _numbers(columns[name], counts[name]) for name in counts if name in columns}
     node_columns, edge_columns = (
-        {name: RawColumn(values[name])} if name in values and values[name].size else {} for name in counts
+        {column: RawColumn(values[name])} if name in values and values[name].size else {}
+        for name, column in (("node_feat", "x"), ("edge_attr", "edge_attr"))
     )
     if (
         len(n_nodes) != len(n_arcs)
