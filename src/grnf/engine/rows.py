@@ -128,14 +128,16 @@ def add_transposed_product(X: FloatArray, first: int, count: int, rows: FloatArr
 @inner
 def _dense_columns(X: FloatArray, first: int, count: int) -> IntArray:
     """Return the columns of some rows that are not 0, or none of them if most entries are 0."""
-    entries, present = 0, np.zeros(X.shape[1], np.bool_)
+    entries = 0
     for i in range(first, first + count):
         for column in range(X.shape[1]):
-            if X[i, column] != 0:
-                entries += 1
-                present[column] = True
+            entries += X[i, column] != 0
     if count < 4 or entries <= DENSE * count:
-        present[:] = False
+        return integers_below(0)
+    present = np.zeros(X.shape[1], np.bool_)
+    for i in range(first, first + count):
+        for column in range(X.shape[1]):
+            present[column] |= X[i, column] != 0
     return np.nonzero(present)[0]
 
 
