@@ -24,6 +24,7 @@ from grnf.engine.rows import (
     activate_with_derivative,
     add_derivative,
     add_heads,
+    empty_rows,
     evaluate,
     project,
 )
@@ -110,7 +111,7 @@ def _add_node_sums(
     for start in range(0, len(c.bias), tile):
         stop = min(start + tile, len(c.bias))
         width = stop - start
-        t, constant = np.empty((NODES + zero, width), dtype), np.empty((one, width), dtype)
+        t, constant = empty_rows(NODES + zero, width, c.bias), empty_rows(one, width, c.bias)
         zeros, partial = np.zeros(width, dtype), np.zeros(width, dtype)
         shared, U, known = c.bias[start:stop], sums[:width], np.nan
         for g in range(graphs[0], graphs[1]):
@@ -215,8 +216,8 @@ def _add_pair_sums(
     for start in range(0, len(c.bias), tile):
         stop = min(start + tile, len(c.bias))
         width = stop - start
-        a, b = np.empty((largest, width), dtype), np.empty((largest, width), dtype)
-        constant, scratch = np.empty((one, width), dtype), np.empty((one + one, width), dtype)
+        a, b = empty_rows(largest, width, c.bias), empty_rows(largest, width, c.bias)
+        constant, scratch = empty_rows(one, width, c.bias), empty_rows(one + one, width, c.bias)
         zeros, shared, U, known = np.zeros(width, dtype), c.bias[start:stop], sums[:width], np.nan
         for g in range(graphs[0], graphs[1]):
             if left_out[g]:
@@ -236,7 +237,7 @@ def _add_pair_sums(
             project(s.nodes, first, count, first_nodes, constant[0], a)
             project(s.nodes, first, count, second_nodes, zeros, b)
             n_values = near.value_ptr[g + 1] - near.value_ptr[g]
-            edge = np.empty((n_values, width), dtype)
+            edge = empty_rows(n_values, width, c.bias)
             project(near.values, near.value_ptr[g], n_values, pairs, zeros, edge)
             U[:] = 0
             _add_pairs(rho, a, b, s.node_weight[first : first + count], near, first, edge, zeros, scratch, U)
@@ -445,8 +446,9 @@ def _count_rows(
     a: FloatArray, b: FloatArray, weight: FloatArray, i: int, da: FloatArray, db: FloatArray
 ) -> None:
     """Add w_kj if a_k + b_j > 0 to da_k and db_j for k = i, i + 1: two rows against four at a time."""
-    n, k, zero = len(weight), min(i + 1, len(weight) - 1), weight.dtype.type(0)
-    once = weight.dtype.type(k - i)  # 0 if there is no second row
+    n, zero = len(weight), weight.dtype.type(0)
+    k = (i + 1) % n  # another row: a loop that might write to one row twice is not vectorized
+    once = weight.dtype.type(k > i)  # 0 if there is no second row
     j = 0
     while j + 4 <= n:
         w0, w1, w2, w3 = weight[i, j], weight[i, j + 1], weight[i, j + 2], weight[i, j + 3]

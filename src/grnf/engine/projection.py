@@ -13,7 +13,7 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.rows import add_transposed_product, project, set_evaluated
+from grnf.engine.rows import add_transposed_product, empty_rows, project, set_evaluated
 from grnf.engine.statistics import Neighbors, Statistics
 from grnf.typing import FloatArray
 
@@ -84,13 +84,20 @@ def matrices(c: Coefficients, u: float, start: int, stop: int) -> Matrices:
 @inner
 def _zeros(c: Coefficients, width: int) -> Matrices:
     """Return coefficients of so many channels, all 0."""
-    dtype = c.bias.dtype
     return Matrices(
-        np.zeros((c.nodes.shape[1], c.nodes.shape[2], width), dtype),
-        np.zeros((c.pairs.shape[1], c.pairs.shape[2], width), dtype),
-        np.zeros((c.totals.shape[1], c.totals.shape[2], width), dtype),
-        np.zeros(width, dtype),
+        _zero_rows(c.nodes.shape[1], c.nodes.shape[2], width, c.bias),
+        _zero_rows(c.pairs.shape[1], c.pairs.shape[2], width, c.bias),
+        _zero_rows(c.totals.shape[1], c.totals.shape[2], width, c.bias),
+        np.zeros(width, c.bias.dtype),
     )
+
+
+@inner
+def _zero_rows(slots: int, count: int, width: int, like: FloatArray) -> FloatArray:
+    """Return so many rows for each slot, all 0."""
+    rows = empty_rows(slots * count, width, like)
+    rows[:] = 0
+    return rows.reshape(slots, count, width)
 
 
 @inner
@@ -109,12 +116,12 @@ def _set_matrices(c: Coefficients, u: float, start: int, out: Matrices) -> None:
 @inner
 def projection_of(s: Statistics, near: Neighbors, m: Matrices, g: int) -> tuple[FloatArray, FloatArray]:
     """Return the rows of a graph."""
-    dtype, width = m.bias.dtype, len(m.bias)
+    width = len(m.bias)
     first, n = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
     n_values = near.value_ptr[g + 1] - near.value_ptr[g]
-    nodes = np.empty((len(m.nodes), n, width), dtype)
-    edges = np.empty((len(m.pairs), n_values, width), dtype)
-    constant, zeros = np.empty((1, width), dtype), np.zeros(width, dtype)
+    nodes = empty_rows(len(m.nodes) * n, width, m.bias).reshape(len(m.nodes), n, width)
+    edges = empty_rows(len(m.pairs) * n_values, width, m.bias).reshape(len(m.pairs), n_values, width)
+    constant, zeros = np.empty((1, width), m.bias.dtype), np.zeros(width, m.bias.dtype)
     project(s.totals, g, len(constant), m.totals[0], m.bias, constant)
     for p in range(len(nodes)):
         project(s.nodes, first, n, m.nodes[p], constant[0], nodes[p])
@@ -183,7 +190,9 @@ def start_tape(
         first, last, column = c.segments[segment]
         for h in range(max(first, start), min(last, stop)):
             dU[h - start] = scale * c.head[h] * d_out[g, column + h - first]
-    return Tape(nodes, edges, np.zeros(stop - start), dU, np.zeros_like(nodes), np.zeros_like(edges))
+    d_nodes = _zero_rows(nodes.shape[0], nodes.shape[1], stop - start, c.bias)
+    d_edges = _zero_rows(edges.shape[0], edges.shape[1], stop - start, c.bias)
+    return Tape(nodes, edges, np.zeros(stop - start), dU, d_nodes, d_edges)
 
 
 @compiled

@@ -12,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 
 from grnf._utils.jit import compiled, inlined, inner
-from grnf.engine.schedule import SMALL_PRODUCT
-from grnf.typing import BoolArray, FloatArray, IntArray
+from grnf.engine.counting import integers_below
+from grnf.typing import FloatArray, IntArray
 
 RELU, RAMP, SIGMOID, TANH, ERF = 1, 2, 3, 4, 5
 
@@ -31,12 +31,21 @@ ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, kept i
 
 
 @inner
+def empty_rows(count: int, width: int, like: FloatArray) -> FloatArray:
+    """Return an array of rows that starts at a cache line: vectors that cross one take twice the time."""
+    step = 64 // like.itemsize
+    flat = np.empty(count * width + step, like.dtype)
+    start = -(flat.ctypes.data // like.itemsize) % step
+    return flat[start : start + count * width].reshape(count, width)
+
+
+@inner
 def evaluate(coefficient: FloatArray, slot: int, u: float, start: int, stop: int) -> FloatArray:
     """Return c_0 + c_1 u + c_2 u^2 of a slot on channels start .. stop - 1, shape (rows, channels).
 
     `coefficient` has shape (3, slots, rows, H).
     """
-    out = np.empty((coefficient.shape[2], stop - start), coefficient.dtype)
+    out = empty_rows(coefficient.shape[2], stop - start, coefficient)
     set_evaluated(coefficient, slot, u, start, out)
     return out
 
@@ -59,22 +68,19 @@ def project(
     """Set out[i] = constant + X[first + i] @ matrix for i < count.
 
     If most entries of X are 0, the others alone are multiplied, so that one-hot labels are a look-up. Four
-    at a time, so that a row of out is read and written once for four products. Otherwise BLAS does it,
-    without the columns that are 0: their number, which other graphs decide, would change the rounding.
+    at a time, so that a row of out is read and written once for four products.
     """
     width, columns = matrix.shape[1], matrix.shape[0]
-    used, present = 0, np.zeros(columns, np.bool_)
-    for i in range(first, first + count):
-        for column in range(columns):
-            if X[i, column] != 0:
-                used += 1
-                present[column] = True
-    if count > 1 and used > DENSE * count:
-        _dense_product(X[first : first + count], present, matrix, out)
-        if constant.any():
-            for i in range(count):
-                for h in range(width):
-                    out[i, h] += constant[h]
+    used = _dense_columns(X, first, count)
+    if len(used):
+        for i in range(count):
+            for h in range(width):
+                out[i, h] = constant[h]
+        factors = np.zeros((_rounded(count), _rounded(len(used))), X.dtype)
+        for i in range(count):
+            for k in range(len(used)):
+                factors[i, k] = X[first + i, used[k]]
+        _add_product(factors, used, matrix, integers_below(count), out)
         return
     zero = matrix.dtype.type(0)
     for i in range(count):
@@ -102,45 +108,70 @@ def project(
 
 @inner
 def add_transposed_product(X: FloatArray, first: int, count: int, rows: FloatArray, out: FloatArray) -> None:
-    """Add X[first : first + count].T @ rows to out: `project` on the way back.
-
-    Eight rows at a time, without the columns of X that are 0 in all of them.
-    """
-    x, last = np.zeros(8, X.dtype), count - 1
-    for i in range(0, count, 8):
-        r0, r1, r2, r3 = rows[i], rows[min(i + 1, last)], rows[min(i + 2, last)], rows[min(i + 3, last)]
-        r4, r5, r6 = rows[min(i + 4, last)], rows[min(i + 5, last)], rows[min(i + 6, last)]
-        r7 = rows[min(i + 7, last)]
+    """Add X[first : first + count].T @ rows to out: `project` on the way back."""
+    used = _dense_columns(X, first, count)
+    if len(used):
+        factors = np.zeros((_rounded(len(used)), _rounded(count)), X.dtype)
+        for i in range(count):
+            for k in range(len(used)):
+                factors[k, i] = X[first + i, used[k]]
+        _add_product(factors, integers_below(count), rows, used, out)
+        return
+    for i in range(count):
         for column in range(len(out)):
-            used = False
-            for place in range(8):
-                x[place] = X[first + i + place, column] if i + place < count else 0
-                used |= x[place] != 0
-            if not used:
-                continue
-            x0, x1, x2, x3, x4, x5, x6, x7 = x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]
-            target = out[column]
-            for h in range(len(target)):
-                low = ((target[h] + x0 * r0[h]) + x1 * r1[h]) + (x2 * r2[h] + x3 * r3[h])
-                target[h] = low + ((x4 * r4[h] + x5 * r5[h]) + (x6 * r6[h] + x7 * r7[h]))
+            x = X[first + i, column]
+            if x != 0:
+                for h in range(out.shape[1]):
+                    out[column, h] += x * rows[i, h]
 
 
 @inner
-def _dense_product(X: FloatArray, present: BoolArray, matrix: FloatArray, out: FloatArray) -> None:
-    """Set the first rows of out to X @ matrix, of the columns of X that are present."""
-    count, rows = len(X), X
-    if not present.all():
-        (chosen,) = np.nonzero(present)
-        rows, matrix = np.empty((count, len(chosen)), X.dtype), matrix[chosen]
-        for i in range(count):
-            for place in range(len(chosen)):
-                rows[i, place] = X[i, chosen[place]]
-    step = SMALL_PRODUCT // matrix.size // 4 * 4
-    if step < 16:
-        step = count
-    for i in range(0, count, step):
-        last = min(i + step, count)
-        np.dot(rows[i:last], matrix, out[i:last])
+def _dense_columns(X: FloatArray, first: int, count: int) -> IntArray:
+    """Return the columns of some rows that are not 0, or none of them if most entries are 0."""
+    entries = 0
+    for i in range(first, first + count):
+        for column in range(X.shape[1]):
+            entries += X[i, column] != 0
+    if count < 4 or entries <= DENSE * count:
+        return integers_below(0)
+    present = np.zeros(X.shape[1], np.bool_)
+    for i in range(first, first + count):
+        for column in range(X.shape[1]):
+            present[column] |= X[i, column] != 0
+    return np.nonzero(present)[0]
+
+
+@inlined
+def _rounded(count: int) -> int:
+    """Return the next multiple of 4."""
+    return (count + 3) // 4 * 4
+
+
+@inner
+def _add_product(
+    factors: FloatArray, inputs: IntArray, rows: FloatArray, outputs: IntArray, out: FloatArray
+) -> None:
+    """out[outputs[i]] += sum_k factors[i, k] rows[inputs[k]], four by four: 16 products of 12 numbers.
+
+    There are at least four different outputs. Factors beyond inputs and outputs are 0. Terms are added one by
+    one: those that are 0, which other graphs decide, do not change the rounding.
+    """
+    p, q = len(outputs), len(inputs)
+    for i in range(0, p, 4):
+        o0, o1, o2, o3 = outputs[i], outputs[(i + 1) % p], outputs[(i + 2) % p], outputs[(i + 3) % p]
+        for k in range(0, q, 4):
+            r0, r1, r2, r3 = inputs[k], inputs[(k + 1) % q], inputs[(k + 2) % q], inputs[(k + 3) % q]
+            a0, a1, a2, a3 = factors[i, k], factors[i, k + 1], factors[i, k + 2], factors[i, k + 3]
+            i1, i2, i3 = i + 1, i + 2, i + 3
+            b0, b1, b2, b3 = factors[i1, k], factors[i1, k + 1], factors[i1, k + 2], factors[i1, k + 3]
+            c0, c1, c2, c3 = factors[i2, k], factors[i2, k + 1], factors[i2, k + 2], factors[i2, k + 3]
+            d0, d1, d2, d3 = factors[i3, k], factors[i3, k + 1], factors[i3, k + 2], factors[i3, k + 3]
+            for h in range(out.shape[1]):
+                x0, x1, x2, x3 = rows[r0, h], rows[r1, h], rows[r2, h], rows[r3, h]
+                out[o0, h] = (((out[o0, h] + a0 * x0) + a1 * x1) + a2 * x2) + a3 * x3
+                out[o1, h] = (((out[o1, h] + b0 * x0) + b1 * x1) + b2 * x2) + b3 * x3
+                out[o2, h] = (((out[o2, h] + c0 * x0) + c1 * x1) + c2 * x2) + c3 * x3
+                out[o3, h] = (((out[o3, h] + d0 * x0) + d1 * x1) + d2 * x2) + d3 * x3
 
 
 @inner

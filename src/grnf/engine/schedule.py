@@ -44,9 +44,6 @@ GRADIENTS_TILE = 512
 TABLE_BYTES = 2**20
 """Memory of the tables of a tile: they are to stay in the second-level cache."""
 
-SMALL_PRODUCT = 900_000
-"""Multiplications in a product of matrices below which BLAS does not copy the matrices first."""
-
 NODES = 256
 """Nodes that U_1 treats at once: sums short enough for single precision, rows that fit the cache."""
 
