@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from grnf._utils.jit import compiled, inlined, inner
+from grnf._utils.jit import compiled, inner
 from grnf.engine.schedule import SMALL_PRODUCT
 from grnf.typing import BoolArray, FloatArray, IntArray
 
@@ -41,7 +41,7 @@ def evaluate(coefficient: FloatArray, slot: int, u: float, start: int, stop: int
     return out
 
 
-@inlined
+@inner
 def set_evaluated(coefficient: FloatArray, slot: int, u: float, start: int, out: FloatArray) -> None:
     """Do the same into an existing array, on as many channels as it has."""
     v = out.dtype.type(u)
@@ -151,7 +151,7 @@ def _next_used(row: FloatArray, start: int) -> int:
     return start
 
 
-@compiled
+@inner
 def activate(rho: ActivationCode, row: FloatArray) -> None:
     """Set row = rho(row)."""
     zero, one = row.dtype.type(0), row.dtype.type(1)
