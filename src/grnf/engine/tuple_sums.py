@@ -142,7 +142,11 @@ def _sum_tuples(
     """
     B, n, width = nodes.shape
     prefix, last = np.zeros((B, width), nodes.dtype), np.empty((B - 1, n, width), nodes.dtype)
-    row, partial, weight = np.zeros(width, nodes.dtype), np.zeros(width, nodes.dtype), np.zeros(n, nodes.dtype)
+    row, partial, weight = (
+        np.zeros(width, nodes.dtype),
+        np.zeros(width, nodes.dtype),
+        np.zeros(n, nodes.dtype),
+    )
     v, used, everyone = np.full(B, -1, np.int64), np.zeros(n, np.int64), integers_below(n)
     _copy(nodes[B - 1], last[0])
     depth = 0
