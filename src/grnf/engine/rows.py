@@ -128,13 +128,20 @@ def add_transposed_product(X: FloatArray, first: int, count: int, rows: FloatArr
 @inner
 def _dense_product(X: FloatArray, present: BoolArray, matrix: FloatArray, out: FloatArray) -> None:
     """Set the first rows of out to X @ matrix, of the columns of X that are present."""
-    count, rows = len(X), X
-    if not present.all():
-        (chosen,) = np.nonzero(present)
-        rows, matrix = np.empty((count, len(chosen)), X.dtype), matrix[chosen]
-        for i in range(count):
-            for place in range(len(chosen)):
-                rows[i, place] = X[i, chosen[place]]
+    count, rows, used = len(X), X, 0
+    for column in range(len(present)):
+        used += present[column]
+    if used < len(present):
+        rows, chosen = np.empty((count, used), X.dtype), np.empty((used, matrix.shape[1]), X.dtype)
+        place = 0
+        for column in range(len(present)):
+            if present[column]:
+                for i in range(count):
+                    rows[i, place] = X[i, column]
+                for h in range(matrix.shape[1]):
+                    chosen[place, h] = matrix[column, h]
+                place += 1
+        matrix = chosen
     step = SMALL_PRODUCT // matrix.size // 4 * 4
     if step < 16:
         step = count

@@ -160,7 +160,7 @@ def _meeting_edges(
                 k = near.node[other]
                 if k > j and (i < j or not mark[k]):
                     tail = classes[k] << (2 * bits) | mark[k] << bits | near.value[other] + 1
-                    filled += add_to(keys, counts, head << slot_bits(form, 2) | tail, np.int64(1))
+                    filled += add_to(keys, counts, head << slot_bits(form, 2) | tail, 1)
             for other in adjacent:
                 mark[near.node[other]] = 0
     return keys, counts, filled

@@ -43,7 +43,7 @@ def tuple_sums(
         if s.sizes[g] < B:
             continue
         value_of = _values_between(near, s.node_ptr[g], s.sizes[g])
-        step = fitting_tile(np.int64(TUPLES_TILE), B * s.sizes[g], c.bias.itemsize)
+        step = fitting_tile(TUPLES_TILE, B * s.sizes[g], c.bias.itemsize)
         for start in range(0, len(c.bias), step):
             stop = min(start + step, len(c.bias))
             nodes, edges = projection_of(s, near, matrices(c, scale[g], start, stop), g)

@@ -143,7 +143,7 @@ def _go_on(
         if 2 * (filled + 2 * n + 2) > len(keys) or 2 * (n_prefixes + 1) > len(prefixes):
             break
         if at[depth] >= 0:
-            _mark(rows, at[depth], np.int64(-1), depth * bits, mark)
+            _mark(rows, at[depth], -1, depth * bits, mark)
         elif depth > 0:
             at[depth] = at[depth - 1] - 1
         at[depth] += 1
@@ -156,7 +156,7 @@ def _go_on(
         times[depth] = again
         w = weight[depth] * (size[i] - again) // (again + 1)
         key = walk.keys[depth] << slot_bits(form, depth) | classes[i] << (depth * bits) | mark[i]
-        _mark(rows, i, np.int64(1), depth * bits, mark)
+        _mark(rows, i, 1, depth * bits, mark)
         if w > 0 and depth < end:
             depth += 1
             walk.keys[depth], weight[depth] = key, w

@@ -63,7 +63,7 @@ def type_sums(
         if types.ptr[item] == types.ptr[item + 1]:
             continue
         g, typed = first + item, _typed(types, item, c)
-        step = fitting_tile(np.int64(TYPES_TILE), len(typed.symbols), c.bias.itemsize)
+        step = fitting_tile(TYPES_TILE, len(typed.symbols), c.bias.itemsize)
         for start in range(0, len(c.bias), step):
             stop = min(start + step, len(c.bias))
             if known_u != scale[g] or known_start != start or len(known.bias) != stop - start:
@@ -91,7 +91,7 @@ def type_sum_gradients(
         if types.ptr[item] == types.ptr[item + 1]:
             continue
         g, typed = first + item, _typed(types, item, c)
-        step = fitting_tile(np.int64(TYPES_TILE), 2 * len(typed.symbols), c.bias.itemsize)
+        step = fitting_tile(TYPES_TILE, 2 * len(typed.symbols), c.bias.itemsize)
         for start in range(0, len(c.bias), step):
             part = start_tile(c, start, min(start + step, len(c.bias)))
             tape = start_tape(part, s, near, c, scale[g], g, d_out, out)
