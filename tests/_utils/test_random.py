@@ -41,7 +41,7 @@ def assert_uncorrelated(x, y, bound=4.5):
 )
 def test_philox_gives_the_numbers_of_its_authors(words, expected):
     """The known answers of Random123 for philox4x32 with 10 rounds."""
-    high, low = _philox.py_func(*(np.array([word], np.uint64) for word in words))
+    high, low = _philox(*(np.array([word], np.uint64) for word in words))
     assert (int(high[0]) << 64) | int(low[0]) == expected
 
 
@@ -70,7 +70,7 @@ def test_counter_holds_position_feature_and_channel():
     for position in (0, 2, 6):
         for channel, name in enumerate(KEYS.tolist()):
             words = (position, 1, name % 2**32, name >> 32, *key.tolist())
-            x, y = _philox.py_func(*(np.array([word], np.uint64) for word in words))
+            x, y = _philox(*(np.array([word], np.uint64) for word in words))
             expected = _box_muller.py_func(x[0], y[0])
             pair = found[position : position + 2, channel, 1]
             np.testing.assert_array_equal(pair, expected[: len(pair)])

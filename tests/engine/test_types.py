@@ -13,8 +13,8 @@ from grnf.activations import ACTIVATIONS
 from grnf.engine import Engine, costs, plan, schedule
 from grnf.engine.schedule import Piece
 from grnf.engine.statistics import VALUES_SEARCHED, neighbors
-from grnf.engine.triple_types import triples_along_edges
-from grnf.engine.tuple_types import _ordered, _reverse, _unordered, count_types, form_of, read
+from grnf.engine.triple_types import Form
+from grnf.engine.tuple_types import list_types, read
 from grnf.law import ParameterLaw
 from random_graphs import cycle
 
@@ -29,15 +29,22 @@ def labelled_graph(seed, n, labels=2, values=2, directed=False, density=0.5):
     return Graph(n, edges, x, e, directed)
 
 
+def counted(of, B, most, along_edges):
+    """Return the types of one graph as the kernels count them: their layout, numbers and counts."""
+    lists = list_types(of, np.array([of.size.sum()]), B, np.array([most]), along_edges, 0, most)
+    form, n = Form(B, *lists.bits[0].tolist()), lists.ptr[1]
+    shift = form.class_bits + (B - 1) * form.value_bits
+    return form, lists.prefix[:n] << shift | lists.symbols[lists.last[:n]], lists.counts[:n]
+
+
 @compiled
-def _types(of, B, g, most, along_edges):
-    """Return the types of one graph as the loops count them: classes, values, counts."""
-    form = form_of(B, of.n_classes[g], of.value_ptr[g + 1] - of.value_ptr[g])
-    types = count_types(of, form, g, most, along_edges)
-    classes, values = np.zeros((len(types.keys), B), np.int64), np.zeros((len(types.keys), B, B), np.int64)
-    for place in range(len(types.keys)):
-        read(form, types.keys[place], classes[place], values[place])
-    return classes, values, types.counts
+def _decoded(form, keys):
+    """Return the classes and values of types."""
+    B = form.slots
+    classes, values = np.zeros((len(keys), B), np.int64), np.zeros((len(keys), B, B), np.int64)
+    for place in range(len(keys)):
+        read(form, keys[place], classes[place], values[place])
+    return classes, values
 
 
 def classes_of(graph, twins=True):
@@ -64,8 +71,9 @@ def listed_types(graph, B):
 
 def by_types(graph, B, along_edges=False):
     _, few, near, of = classes_of(graph, twins=not along_edges)
+    form, keys, counts = counted(of, B, 10**6, along_edges)
     found = {}
-    for classes, values, count in zip(*_types(of, B, 0, 10**6, along_edges), strict=True):
+    for classes, values, count in zip(*_decoded(form, keys), counts, strict=True):
         nodes = tuple(tuple(few.nodes[c]) for c in classes)
         edges = tuple(
             tuple(near.values[values[p, q] - 1]) if values[p, q] else None
@@ -116,7 +124,7 @@ def test_a_regular_graph_has_few_types_whatever_its_size(B, most):
     n = 40
     graph = Graph(n, [(i, (i + step) % n) for i in range(n) for step in (1, 2)])
     *_, of = classes_of(graph)
-    _, _, counts = _types(of, B, 0, 10**6, False)
+    _, _, counts = counted(of, B, 10**6, False)
     assert len(counts) <= most
     assert counts.sum() == np.prod(np.arange(n, n - B, -1))
 
@@ -124,8 +132,8 @@ def test_a_regular_graph_has_few_types_whatever_its_size(B, most):
 def test_too_many_types_are_not_counted():
     for along_edges in (False, True):
         *_, of = classes_of(labelled_graph(0, 12), twins=not along_edges)
-        assert len(_types(of, 3, 0, 10**6, along_edges)[2]) > 60
-        assert len(_types(of, 3, 0, 60, along_edges)[2]) == 0
+        assert len(counted(of, 3, 10**6, along_edges)[2]) > 60
+        assert len(counted(of, 3, 60, along_edges)[2]) == 0
 
 
 @pytest.fixture
@@ -185,20 +193,6 @@ def test_types_and_tuples_agree_where_types_are_refused(typed_everywhere, monkey
     np.testing.assert_allclose(found, engine._replace(group=False).sums(batch, draw), rtol=1e-10)
 
 
-@compiled
-def _ways(of, twins, most):
-    """Return keys and counts of triples, by the walk and along the edges of single nodes."""
-    form = form_of(3, of.n_classes[0], of.value_ptr[1] - of.value_ptr[0])
-    walked, reverse = _unordered(of, form, 0, most), _reverse(of, 0)
-    types = _ordered(walked[0], walked[1], reverse, form)
-    found = [(types.keys, types.counts)]
-    if not twins:
-        along = triples_along_edges(of, 0, form, most)
-        types = _ordered(along[0], along[1], reverse, form)
-        found.append((types.keys, types.counts))
-    return found
-
-
 @given(st.integers(0, 10**6), st.integers(3, 24), st.booleans(), st.booleans(), st.floats(0, 1.5))
 def test_all_ways_count_the_same_triples(seed, n, directed, twins, density):
     """The walk and the way along edges, whatever the plan would choose."""
@@ -206,6 +200,8 @@ def test_all_ways_count_the_same_triples(seed, n, directed, twins, density):
     graph = labelled_graph(seed, n, labels, values, directed, density)
     *_, of = classes_of(graph, twins)
     assume(of.value_ptr[1] <= VALUES_SEARCHED)  # of more, some values have several numbers
-    ways = [dict(zip(*way, strict=True)) for way in _ways(of, twins, 10**9)]
+    ways = [
+        dict(zip(*counted(of, 3, 10**9, along_edges)[1:], strict=True)) for along_edges in (False, not twins)
+    ]
     assert sum(ways[0].values()) == n * (n - 1) * (n - 2)
     assert all(way == ways[0] for way in ways)

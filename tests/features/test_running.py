@@ -119,7 +119,7 @@ def test_nothing_is_compiled_at_import(tmp_path):
     """Every compiled loop leaves a file in the cache; the imports leave none, a call leaves some."""
     environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     imports = "import grnf, grnf.cli.app, grnf.datasets, grnf.lifts, grnf.metric, numpy\n"
-    call = "from grnf.engine.rows import activate; activate((0,), numpy.zeros(3))\n"
+    call = "from grnf.engine.sorting import transpose; transpose(*numpy.zeros((2, 3, 3)))\n"
     for code, compiled in ((imports, False), (imports + call, True)):
         subprocess.run([sys.executable, "-c", code], check=True, env=environment)
         assert bool(list(tmp_path.rglob("*.nbi"))) == compiled

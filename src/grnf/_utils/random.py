@@ -66,9 +66,8 @@ def fill_normals(seed: int, stream: int, features: IntArray, keys: Keys, out: Fl
 
 def uniforms(seed: int, stream: int, features: IntArray) -> FloatArray:
     """Return a uniform number in [0, 1) for each feature."""
-    out = np.empty(len(features))
-    _fill_uniforms(*_key(seed, stream), features.astype(np.uint64), out)
-    return out
+    x, _ = _philox(_u64(0), features.astype(np.uint64), _u64(0), _u64(0), *_key(seed, stream))
+    return np.asarray((x >> _u64(11)) * 2.0**-53)
 
 
 def page_generator(seed: int, page: int, stream: int = 0, channel: int = 0) -> np.random.Generator:
@@ -96,18 +95,20 @@ def _key(seed: int, stream: int) -> tuple[np.uint64, np.uint64]:
     return _u64(first), _u64(second)
 
 
-@inlined
 def _philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> tuple[Any, Any]:
     """Return the 128 random bits of a counter as two numbers. Arguments are 32-bit words in uint64.
 
-    The upper halves of intermediate words hold bits without meaning, which the masks drop. Inlined, since the
-    loop around it is vectorized only then.
+    The upper halves of intermediate words hold bits without meaning, which the masks drop. NumPy runs it on
+    arrays. In kernels it is inlined, since the loop around it is vectorized only then.
     """
     for _ in range(ROUNDS):
         first, second = MULTIPLIERS[0] * (c0 & LOW), MULTIPLIERS[1] * (c2 & LOW)
         c0, c1, c2, c3 = (second >> HALF) ^ c1 ^ k0, second, (first >> HALF) ^ c3 ^ k1, first
         k0, k1 = (k0 + KEY_STEPS[0]) & LOW, (k1 + KEY_STEPS[1]) & LOW
     return (c0 << HALF) | (c1 & LOW), (c2 << HALF) | (c3 & LOW)
+
+
+_inlined_philox = inlined(_philox)
 
 
 @exact
@@ -130,7 +131,7 @@ def _fill_pairs(
 ) -> None:
     """Write two normal numbers for each counter: a loop without branches, so it is vectorized."""
     for j in range(len(feature)):
-        x, y = _philox(position, _u64(feature[j]), _u64(low[j]), _u64(high[j]), k0, k1)
+        x, y = _inlined_philox(position, _u64(feature[j]), _u64(low[j]), _u64(high[j]), k0, k1)
         first[j], second[j] = _box_muller(x, y)
 
 
@@ -161,10 +162,3 @@ def _box_muller(x: Any, y: Any) -> tuple[Any, Any]:
     one = _u64(np.float64(one).view(np.uint64) ^ (y & SIGN)).view(np.float64)
     other = _u64(np.float64(other).view(np.uint64) ^ ((y << _u64(1)) & SIGN)).view(np.float64)
     return one, other
-
-
-@exact
-def _fill_uniforms(k0: Any, k1: Any, features: Any, out: FloatArray) -> None:
-    for j in range(len(out)):
-        x, _ = _philox(_u64(0), features[j], _u64(0), _u64(0), k0, k1)
-        out[j] = np.float64(x >> _u64(11)) * 2.0**-53

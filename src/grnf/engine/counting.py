@@ -54,14 +54,20 @@ def add_to(keys: IntArray, counts: IntArray, key: int, amount: int) -> int:
 
 
 @inner
+def empty_table(more: int) -> tuple[IntArray, IntArray]:
+    """Return a table, keys and counts, that is at most half full with so many keys."""
+    size = 64
+    while size < 2 * (more + 1):
+        size *= 2
+    return np.full(size, -1, np.int64), np.zeros(size, np.int64)
+
+
+@inner
 def with_places(keys: IntArray, counts: IntArray, filled: int, more: int) -> tuple[IntArray, IntArray]:
     """Return a table, this one if it is large enough, that is at most half full with `more` keys added."""
     if 2 * (filled + more + 1) <= len(keys):
         return keys, counts
-    size = 64
-    while size < 2 * (filled + more + 1) or size < 2 * len(keys):
-        size *= 2
-    new, new_counts = np.full(size, -1, np.int64), np.zeros(size, np.int64)
+    new, new_counts = empty_table(max(filled + more, len(keys) - 1))
     for place in range(len(keys)):
         if keys[place] >= 0:
             add_to(new, new_counts, keys[place], counts[place])

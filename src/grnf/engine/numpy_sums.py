@@ -12,7 +12,6 @@ from grnf.engine.coefficients import Coefficients
 from grnf.engine.projection import terms
 from grnf.engine.rows import add_heads
 from grnf.engine.statistics import Neighbors, Statistics
-from grnf.engine.tuple_sums import values_between
 from grnf.typing import FloatArray, IntArray
 
 ENTRIES = 2**20
@@ -31,7 +30,10 @@ def add_sums_in_numpy(
     for B, c in by_slots.items():
         for g in np.flatnonzero(s.sizes >= B).tolist():
             n = int(s.sizes[g])
-            value_of = values_between(near, s.node_ptr[g], n)
+            degrees = np.diff(near.ptr[s.node_ptr[g] : s.node_ptr[g + 1] + 1])
+            own = slice(near.ptr[s.node_ptr[g]], near.ptr[s.node_ptr[g + 1]])
+            value_of = np.zeros((n, n), np.int64)
+            value_of[np.repeat(np.arange(n), degrees), near.node[own]] = near.value[own] + 1
             step = max(1, ENTRIES // n ** min(B, 2))
             for start in range(0, len(c.bias), step):
                 nodes, edges = terms(s, near, c, scale[g], g, start, min(start + step, len(c.bias)))
@@ -44,7 +46,7 @@ def _sum(
 ) -> FloatArray:
     """Return the sum over tuples of distinct nodes, as arrays with an axis for each."""
     B, n, width = nodes.shape
-    edges = np.concatenate([edges, np.zeros((len(edges), 1, width), edges.dtype)], axis=1)  # value -1
+    edges = np.concatenate([np.zeros((len(edges), 1, width), edges.dtype), edges], axis=1)  # value 0
     U, every = np.zeros(width), np.arange(n)
     for first in np.array_split(every, min(n, 1 + n**B * width // ENTRIES)):
         v = np.ix_(first, *[every] * (B - 1))

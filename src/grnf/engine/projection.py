@@ -103,12 +103,9 @@ def _zero_rows(slots: int, count: int, width: int, like: FloatArray) -> FloatArr
 @inner
 def _set_matrices(c: Coefficients, u: float, start: int, out: Matrices) -> None:
     """Set the coefficients of the channels from `start` on to those for graphs of equal size."""
-    for p in range(len(out.nodes)):
-        set_evaluated(c.nodes, p, u, start, out.nodes[p])
-    for p in range(len(out.pairs)):
-        set_evaluated(c.pairs, p, u, start, out.pairs[p])
-    for p in range(len(out.totals)):
-        set_evaluated(c.totals, p, u, start, out.totals[p])
+    for of, to in ((c.nodes, out.nodes), (c.pairs, out.pairs), (c.totals, out.totals)):
+        for p in range(len(to)):
+            set_evaluated(of, p, u, start, to[p])
     for h in range(len(out.bias)):
         out.bias[h] = c.bias[start + h]
 

@@ -50,7 +50,7 @@ def evaluate(coefficient: FloatArray, slot: int, u: float, start: int, stop: int
     return out
 
 
-@inlined
+@inner
 def set_evaluated(coefficient: FloatArray, slot: int, u: float, start: int, out: FloatArray) -> None:
     """Do the same into an existing array, on as many channels as it has."""
     v = out.dtype.type(u)
@@ -182,7 +182,7 @@ def _next_used(row: FloatArray, start: int) -> int:
     return start
 
 
-@compiled
+@inner
 def activate(rho: ActivationCode, row: FloatArray) -> None:
     """Set row = rho(row)."""
     zero, one = row.dtype.type(0), row.dtype.type(1)

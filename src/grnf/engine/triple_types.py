@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf._utils.jit import inner
-from grnf.engine.counting import add_to, place_of, with_places
+from grnf.engine.counting import add_to, empty_table, place_of, with_places
 from grnf.typing import IntArray
 
 
@@ -61,7 +61,7 @@ def triples_along_edges(near: Members, g: int, form: Form, most: int) -> tuple[I
     if kinds * n_classes > most:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     # of each kind of edge: its number and how many there are, and of each class, nodes that are joined to it
-    pairs, number = with_places(np.empty(0, np.int64), np.empty(0, np.int64), 0, kinds)
+    pairs, number = empty_table(kinds)
     times, joined = np.zeros(kinds, np.int64), np.zeros((kinds, n_classes), np.int64)
     n_kinds = _number_edges(near, classes, first, form, pairs, number, times, joined)
     keys, counts, filled = _meeting_edges(near, classes, first, form)
@@ -145,7 +145,7 @@ def _meeting_edges(
     near: Members, classes: IntArray, first: int, form: Form
 ) -> tuple[IntArray, IntArray, int]:
     """Count the types of triples with two edges, which meet in the first slot, or with three, met once."""
-    keys, counts = with_places(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)
+    keys, counts = empty_table(len(classes))
     filled, bits, mark = 0, form.value_bits, np.zeros(len(classes), np.int64)
     for i in range(len(classes)):
         own = range(near.ptr[first + i], near.ptr[first + i + 1])

@@ -7,9 +7,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from grnf._utils.jit import compiled, inlined
+from grnf._utils.jit import compiled, inlined, inner
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.projection import Gradients, Tape, finish_tape, finish_tile, start_tape, start_tile, terms
+from grnf.engine.counting import integers_below
+from grnf.engine.projection import (
+    Gradients,
+    Tape,
+    finish_tape,
+    finish_tile,
+    matrices,
+    projection_of,
+    start_tape,
+    start_tile,
+)
 from grnf.engine.rows import ActivationCode, activate, activate_with_derivative, add_heads
 from grnf.engine.schedule import TUPLE_GRADIENTS_TILE, TUPLES_TILE, fitting_tile
 from grnf.engine.statistics import Neighbors, Statistics
@@ -32,12 +42,12 @@ def tuple_sums(
     for g in graphs:
         if s.sizes[g] < B:
             continue
-        value_of = values_between(near, s.node_ptr[g], s.sizes[g])
+        value_of = _values_between(near, s.node_ptr[g], s.sizes[g])
         step = fitting_tile(TUPLES_TILE, B * s.sizes[g], c.bias.itemsize)
         for start in range(0, len(c.bias), step):
             stop = min(start + step, len(c.bias))
-            nodes, edges = terms(s, near, c, scale[g], g, start, stop)
-            U = np.zeros(stop - start)
+            nodes, edges = projection_of(s, near, matrices(c, scale[g], start, stop), g)
+            U = np.zeros(stop - start, np.float64)
             _sum_tuples(rho, near, s.node_ptr[g], nodes, edges, value_of, U)
             add_heads(U, scale[g] ** B, c.head, c.segments, start, out[g])
 
@@ -58,7 +68,7 @@ def tuple_sum_gradients(
     for g in graphs:
         if s.sizes[g] < B:
             continue
-        value_of = values_between(near, s.node_ptr[g], s.sizes[g])
+        value_of = _values_between(near, s.node_ptr[g], s.sizes[g])
         for start in range(0, len(c.bias), TUPLE_GRADIENTS_TILE):
             part = start_tile(c, start, min(start + TUPLE_GRADIENTS_TILE, len(c.bias)))
             tape = start_tape(part, s, near, c, scale[g], g, d_out, out)
@@ -67,13 +77,13 @@ def tuple_sum_gradients(
             finish_tile(part, out)
 
 
-@compiled
-def values_between(near: Neighbors, first: int, n: int) -> IntArray:
-    """Return the value of the edge between any two nodes of a graph, -1 if there is none."""
-    value_of = np.full((n, n), -1)
+@inner
+def _values_between(near: Neighbors, first: int, n: int) -> IntArray:
+    """Return the value of the edge between any two nodes of a graph, counted from 1, 0 if there is none."""
+    value_of = np.zeros((n, n), np.int64)
     for i in range(n):
         for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
-            value_of[i, near.node[entry]] = near.value[entry]
+            value_of[i, near.node[entry]] = near.value[entry] + 1
     return value_of
 
 
@@ -102,13 +112,21 @@ def _extend(
         row[h] = last[h] + node[h]
     for p in range(depth):
         value = value_of[v[p], v[depth]]
-        if value >= 0:
-            edge = edges[slot_of(p, depth, len(nodes)), value]
+        if value:
+            edge = edges[slot_of(p, depth, len(nodes)), value - 1]
             for h in range(len(row)):
                 row[h] += edge[h]
 
 
-@compiled
+@inner
+def _copy(source: FloatArray, target: FloatArray) -> None:
+    """Set target = source. An assignment of numba would compile the text of an error message for seconds."""
+    for i in range(len(source)):
+        for h in range(source.shape[1]):
+            target[i, h] = source[i, h]
+
+
+@inner
 def _sum_tuples(
     rho: ActivationCode,
     near: Neighbors,
@@ -124,9 +142,13 @@ def _sum_tuples(
     """
     B, n, width = nodes.shape
     prefix, last = np.zeros((B, width), nodes.dtype), np.empty((B - 1, n, width), nodes.dtype)
-    row, partial = np.zeros(width, nodes.dtype), np.zeros(width, nodes.dtype)
-    v, used, everyone, weight = np.full(B, -1), np.zeros(n, np.int64), np.arange(n), np.ones(n, nodes.dtype)
-    last[0] = nodes[B - 1]
+    row, partial, weight = (
+        np.zeros(width, nodes.dtype),
+        np.zeros(width, nodes.dtype),
+        np.zeros(n, nodes.dtype),
+    )
+    v, used, everyone = np.full(B, -1, np.int64), np.zeros(n, np.int64), integers_below(n)
+    _copy(nodes[B - 1], last[0])
     depth = 0
     while depth >= 0:
         if not _next_tuple(v, used, depth, n):
@@ -138,7 +160,7 @@ def _sum_tuples(
             range(near.ptr[first + v[depth]], near.ptr[first + v[depth] + 1]),
         )
         if depth < B - 2:
-            last[depth + 1] = last[depth]
+            _copy(last[depth], last[depth + 1])
             for entry in own:
                 target, edge = last[depth + 1, near.node[entry]], edges[slot, near.value[entry]]
                 for h in range(width):
@@ -163,12 +185,12 @@ def _sum_tuples(
             partial[h] = 0
 
 
-@compiled
+@inner
 def _add_tuple_gradients(rho: ActivationCode, value_of: IntArray, tape: Tape) -> None:
     """Add U_B and the derivatives of its rows. Those of tuples with one prefix are added up on the way."""
     B, n, width = tape.nodes.shape
     prefix, back = np.zeros((B + 1, width), tape.nodes.dtype), np.zeros((B + 1, width), tape.nodes.dtype)
-    v, used = np.full(B, -1), np.zeros(n, np.int64)
+    v, used = np.full(B, -1, np.int64), np.zeros(n, np.int64)
     depth = 0
     while depth >= 0:
         if v[depth] >= 0:  # all tuples that begin so are done
@@ -186,7 +208,7 @@ def _add_tuple_gradients(rho: ActivationCode, value_of: IntArray, tape: Tape) ->
             depth += 1
 
 
-@compiled
+@inner
 def _hand_back(value_of: IntArray, v: IntArray, depth: int, back: FloatArray, tape: Tape) -> None:
     """Give the derivatives of tuples that begin with v_0 .. v_depth to the last of these, and to the rest."""
     d, before, node = back[depth + 1], back[depth], tape.d_nodes[depth, v[depth]]
@@ -195,8 +217,8 @@ def _hand_back(value_of: IntArray, v: IntArray, depth: int, back: FloatArray, ta
         before[h] += d[h]
     for p in range(depth):
         value = value_of[v[p], v[depth]]
-        if value >= 0:
-            edge = tape.d_edges[slot_of(p, depth, len(tape.nodes)), value]
+        if value:
+            edge = tape.d_edges[slot_of(p, depth, len(tape.nodes)), value - 1]
             for h in range(len(d)):
                 edge[h] += d[h]
     for h in range(len(d)):

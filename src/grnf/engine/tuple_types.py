@@ -20,6 +20,7 @@ from grnf._utils.jit import compiled, inlined, inner
 from grnf.engine.counting import (
     add_to,
     counting_sort,
+    empty_table,
     integers_below,
     merged,
     place_of,
@@ -31,13 +32,6 @@ from grnf.typing import BoolArray, IntArray
 
 KEY_BITS = 62
 """Bits that a type may have."""
-
-
-class Types(NamedTuple):
-    """The types of ordered tuples of a graph, those that begin alike together, and how many each has."""
-
-    keys: IntArray
-    counts: IntArray
 
 
 class _Walk(NamedTuple):
@@ -91,22 +85,6 @@ def key_bits(form: Form) -> int:
 
 
 @inner
-def count_types(of: Members, form: Form, g: int, most: int, along_edges: bool) -> Types:
-    """Count the types of a graph whose rows may stand for twins. None are returned if there are too many.
-
-    Triples of single nodes may be counted along edges, see `triple_types`.
-    """
-    n_orders = _factorial(form.slots)
-    if along_edges and form.slots == 3:
-        keys, counts = triples_along_edges(of, g, form, most // n_orders)
-    else:
-        keys, counts = _unordered(of, form, g, most // n_orders)
-    if len(keys) == 0:
-        return Types(keys, counts)
-    return _ordered(keys, counts, _reverse(of, g), form)
-
-
-@inner
 def _unordered(of: Members, form: Form, g: int, most: int) -> tuple[IntArray, IntArray]:
     """Count the types of unordered tuples, slots by ascending class, in a table, an empty one if too many."""
     first, n, B = of.node_ptr[g], of.node_ptr[g + 1] - of.node_ptr[g], form.slots
@@ -120,17 +98,17 @@ def _unordered(of: Members, form: Form, g: int, most: int) -> tuple[IntArray, In
         np.zeros(n, np.int64),
         np.zeros(1, np.int64),
     )
-    keys, counts = with_places(none, none, 0, 2 * n + 30)
-    prefixes, times = with_places(none, none, 0, 30)
+    keys, counts = empty_table(2 * n + 30)
+    prefixes, times = empty_table(n)
     beyond = np.zeros(len(prefixes), np.int64)
-    filled = n_prefixes = 0
+    filled = n_prefixes = n - n  # not 0, which would be compiled as a type of its own
     while walk.depth[0] >= 0 and filled <= most:
         filled, n_prefixes = _go_on(
             walk, rows, form, keys, counts, filled, prefixes, times, beyond, n_prefixes
         )
         keys, counts = with_places(keys, counts, filled, 2 * n + 1)
-        _, beyond = with_places(prefixes, beyond, n_prefixes, 0)
-        prefixes, times = with_places(prefixes, times, n_prefixes, 0)
+        _, beyond = with_places(prefixes, beyond, n_prefixes, n)
+        prefixes, times = with_places(prefixes, times, n_prefixes, n)
     for place in range(len(prefixes)):
         if prefixes[place] >= 0 and filled <= most:
             keys, counts = with_places(keys, counts, filled, len(total))
@@ -272,27 +250,6 @@ def _reverse(of: Members, g: int) -> IntArray:
 
 
 @inner
-def _ordered(keys: IntArray, counts: IntArray, reverse: IntArray, form: Form) -> Types:
-    """Return the types of ordered tuples: those of unordered ones, permuted, sorted and equal ones joined."""
-    B, n_types, n_orders = form.slots, 0, _factorial(form.slots)
-    for count in counts:
-        n_types += count > 0
-    new, new_counts = np.empty(n_types * n_orders, np.int64), np.empty(n_types * n_orders, np.int64)
-    place = 0
-    for entry in range(len(keys)):
-        if counts[entry] > 0:
-            keys[place] = keys[entry]
-            new_counts[place * n_orders : (place + 1) * n_orders] = counts[entry]
-            place += 1
-    if B == 3:
-        order_triples(keys[:n_types], reverse, form, new)
-    else:
-        _order_tuples(keys[:n_types], reverse, form, new)
-    keys, counts = merged(new, new_counts)
-    return Types(keys, counts)
-
-
-@inner
 def _order_tuples(keys: IntArray, reverse: IntArray, form: Form, new: IntArray) -> None:
     """Write each type in all orders of its slots."""
     B, orders, place = form.slots, _permutations(form.slots), 0
@@ -364,64 +321,113 @@ class TypeLists(NamedTuple):
     bits: IntArray
 
 
-@compiled
 def list_types(
     of: Members, sizes: IntArray, B: int, most: IntArray, along_edges: bool, first: int, held: int
 ) -> TypeLists:
     """Count the types of graphs first, first + 1, .. until there are more than `held` in all.
 
-    Those of up to most[g] types are done, and those of fewer than B nodes, which have none.
+    Those of up to most[g] types are done, and those of fewer than B nodes, which have none. Rows may stand
+    for twins. Triples of single nodes may be counted along edges, see `triple_types`.
     """
-    ptr, symbol_ptr = np.zeros(len(sizes) - first + 1, np.int64), np.zeros(len(sizes) - first + 1, np.int64)
+    unordered = _count_types(of, sizes, B, most, (0,) * along_edges, first, held)
+    return _order_types(of, B, first, (0,) * (B != 3), *unordered)
+
+
+@compiled
+def _count_types(
+    of: Members,
+    sizes: IntArray,
+    B: int,
+    most: IntArray,
+    along_edges: tuple[int, ...],
+    first: int,
+    held: int,
+) -> tuple[BoolArray, IntArray, IntArray, IntArray, IntArray]:
+    """Count the types of unordered tuples. Return which graphs are done, pointers, types, counts, bits.
+
+    Along edges if the tuple is not empty. As of activations, what is not needed is not compiled.
+    """
     done, bits = np.zeros(len(sizes) - first, np.bool_), np.zeros((len(sizes) - first, 2), np.int64)
-    prefix = last = counts = symbols = np.empty(0, np.int64)
-    item = 0
-    while item < len(done) and ptr[item] <= held:
+    ptr, n_orders, item = np.zeros(len(sizes) - first + 1, np.int64), _factorial(B), 0
+    keys = counts = np.empty(0, np.int64)
+    while item < len(done) and n_orders * ptr[item] <= held:
         g = first + item
         done[item] = most[g] > 0 and sizes[g] < B
-        ptr[item + 1], symbol_ptr[item + 1] = ptr[item], symbol_ptr[item]
+        ptr[item + 1] = ptr[item]
         form = form_of(B, of.n_classes[g], of.value_ptr[g + 1] - of.value_ptr[g])
         different = 1.0  # tuples of different classes have different types
         for slot in range(B):
             different *= of.n_classes[g] - slot
         if most[g] > 0 and not done[item] and different <= most[g] and key_bits(form) <= KEY_BITS:
-            types = count_types(of, form, g, most[g], along_edges)
-            numbers, own_symbols = _last_symbols(types, form)
-            done[item] = len(numbers) > 0
-            ptr[item + 1] += len(numbers)
-            symbol_ptr[item + 1] += len(own_symbols)
-            bits[item, 0], bits[item, 1] = form.class_bits, form.value_bits
-            prefix, last = with_room(prefix, ptr[item + 1]), with_room(last, ptr[item + 1])
-            counts, symbols = with_room(counts, ptr[item + 1]), with_room(symbols, symbol_ptr[item + 1])
-            shift = form.class_bits + (B - 1) * form.value_bits
-            for place in range(len(numbers)):
-                at = ptr[item] + place
-                prefix[at], last[at] = types.keys[place] >> shift, numbers[place]
-                counts[at] = types.counts[place]
-            for place in range(len(own_symbols)):
-                symbols[symbol_ptr[item] + place] = own_symbols[place]
+            if len(along_edges) == 0:
+                own, times = _unordered(of, form, g, most[g] // n_orders)
+            else:
+                own, times = triples_along_edges(of, g, form, most[g] // n_orders)
+            bits[item, 0], bits[item, 1], done[item] = form.class_bits, form.value_bits, len(own) > 0
+            keys, counts = with_room(keys, ptr[item] + len(own)), with_room(counts, ptr[item] + len(own))
+            for place in range(len(own)):
+                if times[place] > 0:
+                    keys[ptr[item + 1]], counts[ptr[item + 1]] = own[place], times[place]
+                    ptr[item + 1] += 1
         item += 1
-    return TypeLists(
-        done[:item],
-        ptr[: item + 1],
-        prefix,
-        last,
-        counts,
-        symbol_ptr[: item + 1],
-        symbols,
-        bits[:item],
-    )
+    return done[:item], ptr[: item + 1], keys, counts, bits[:item]
+
+
+@compiled
+def _order_types(
+    of: Members,
+    B: int,
+    first: int,
+    other: tuple[int, ...],
+    done: BoolArray,
+    ptr: IntArray,
+    keys: IntArray,
+    counts: IntArray,
+    bits: IntArray,
+) -> TypeLists:
+    """List the types of ordered tuples: those of unordered ones, permuted, sorted and equal ones joined.
+
+    `other` is not empty if tuples are not triples.
+    """
+    out_ptr, symbol_ptr, n_orders = np.zeros(len(ptr), np.int64), np.zeros(len(ptr), np.int64), _factorial(B)
+    size = n_orders * ptr[len(done)]
+    prefix, last, out_counts = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    symbols = np.empty(0, np.int64)
+    for item in range(len(done)):
+        begin, own_symbol = out_ptr[item], symbol_ptr[item]
+        out_ptr[item + 1], symbol_ptr[item + 1] = begin, own_symbol
+        if ptr[item] == ptr[item + 1]:
+            continue
+        form, own = Form(B, bits[item, 0], bits[item, 1]), keys[ptr[item] : ptr[item + 1]]
+        new, new_counts = np.empty(n_orders * len(own), np.int64), np.empty(n_orders * len(own), np.int64)
+        for place in range(len(new)):
+            new_counts[place] = counts[ptr[item] + place // n_orders]
+        if len(other) == 0:
+            order_triples(own, _reverse(of, first + item), form, new)
+        else:
+            _order_tuples(own, _reverse(of, first + item), form, new)
+        types, times = merged(new, new_counts)
+        numbers, own_symbols = _last_symbols(types, form)
+        shift = slot_bits(form, B - 1)
+        for place in range(len(types)):
+            prefix[begin + place], last[begin + place] = types[place] >> shift, numbers[place]
+            out_counts[begin + place] = times[place]
+        symbols = with_room(symbols, own_symbol + len(own_symbols))
+        for place in range(len(own_symbols)):
+            symbols[own_symbol + place] = own_symbols[place]
+        out_ptr[item + 1], symbol_ptr[item + 1] = begin + len(types), own_symbol + len(own_symbols)
+    return TypeLists(done, out_ptr, prefix, last, out_counts, symbol_ptr, symbols, bits)
 
 
 @inner
-def _last_symbols(types: Types, form: Form) -> tuple[IntArray, IntArray]:
+def _last_symbols(types: IntArray, form: Form) -> tuple[IntArray, IntArray]:
     """Return the number of the symbol of each type's last slot (class and values), and the symbols."""
     mask = (1 << slot_bits(form, form.slots - 1)) - 1
-    most = min(len(types.keys), mask + 1)
-    known, number = with_places(np.empty(0, np.int64), np.empty(0, np.int64), 0, most)
-    numbers, symbols, n_symbols = np.empty(len(types.keys), np.int64), np.empty(most, np.int64), 0
-    for place in range(len(types.keys)):
-        symbol = types.keys[place] & mask
+    most = min(len(types), mask + 1)
+    known, number = empty_table(most)
+    numbers, symbols, n_symbols = np.empty(len(types), np.int64), np.empty(most, np.int64), 0
+    for place in range(len(types)):
+        symbol = types[place] & mask
         at = place_of(known, symbol)
         if known[at] < 0:
             known[at], number[at], symbols[n_symbols] = symbol, n_symbols, symbol

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grnf._utils.jit import compiled
+from grnf._utils.jit import compiled, inner
+from grnf.engine.counting import integers_below
 from grnf.engine.statistics import Neighbors, Statistics, mixed
 from grnf.typing import FloatArray, IntArray
 
@@ -61,7 +62,7 @@ def _group(
                 n_classes += 1
             out_weight[own + class_of[twin[i]]] += 1
         for pair in range(s.pair_ptr[g], s.pair_ptr[g + 1]):
-            i, j = s.pair_nodes[pair]
+            i, j = s.pair_nodes[pair, 0], s.pair_nodes[pair, 1]
             within = twin[i] == twin[j]
             if (twin[i] == i and twin[j] == j) or (within and not inside[twin[i]]):
                 inside[twin[i]] |= within
@@ -71,14 +72,14 @@ def _group(
         out_ptr[g + 1], out_pair_ptr[g + 1] = n_classes, n_pairs
 
 
-@compiled
+@inner
 def _first_twins(s: Statistics, near: Neighbors, first: int, n: int) -> IntArray:
     """Return the first twin of each node of a graph, which may be itself.
 
     Candidates are found by hashes of the edges of a node, then checked edge by edge. Twins that are joined
     have equal hashes once their own edge is left out. Twins that are not are found through a table.
     """
-    twin, hashes = np.arange(n), np.zeros(n, np.uint64)
+    twin, hashes = integers_below(n), np.zeros(n, np.uint64)
     size = 4
     while size < 2 * n:
         size *= 2
@@ -109,7 +110,7 @@ def _first_twins(s: Statistics, near: Neighbors, first: int, n: int) -> IntArray
     return twin
 
 
-@compiled
+@inner
 def _are_twins(s: Statistics, near: Neighbors, first: int, i: int, j: int) -> bool:
     """Whether i and j have equal statistics, and equal edges to all other nodes."""
     for f in range(s.nodes.shape[1]):
@@ -130,6 +131,6 @@ def _are_twins(s: Statistics, near: Neighbors, first: int, i: int, j: int) -> bo
         q += 1
 
 
-@compiled
+@inner
 def _hash(node: int, value: int, back: int) -> np.uint64:
     return mixed(mixed(np.uint64(node) + np.uint64(1)) + np.uint64(value) * np.uint64(3) + np.uint64(back))

@@ -58,8 +58,7 @@ def type_sums(
 
     `s` has one row per class of equal nodes. Graphs of equal size are consecutive and share coefficients.
     """
-    known = matrices(c, 0.0, 0, 0)
-    known_u, known_start = np.nan, -1
+    known, known_u, known_start = matrices(c, 0.0, first - first, first - first), np.nan, -1
     for item in range(len(types.done)):
         if types.ptr[item] == types.ptr[item + 1]:
             continue

@@ -232,9 +232,8 @@ class Chunk:
         self._null: FloatArray = np.zeros(of.heads * size)
         self._weight: FloatArray = np.ones(of.heads * size)  # for now: plain psi
         if of.center:
-            null = np.empty((1, of.heads * size))
-            self.place_features(self._null_graph, ALONE, null)
-            self._null = null[0]
+            sums, columns = self._sums(self._null_graph, ALONE, hidden=of.heads > 1)
+            self._null[self._places(columns)] = self._outputs(sums, columns)[0]
         self._weight = np.sqrt(of.squared_weights(self.draw))
 
     def is_for(self, batch: GraphBatch) -> bool:
@@ -243,14 +242,18 @@ class Chunk:
 
     def place_features(self, batch: GraphBatch, piece: Piece, out: FloatArray) -> None:
         """Write the columns of z that belong to these features, for the graphs of a piece, to their rows."""
-        heads, rho_i = self.map.heads, self.map.activation.function
-        sums, columns = self._sums(batch, piece, hidden=heads > 1)
-        places = columns if heads == 1 else np.arange(len(self._weight))
-
-        def outputs(some: FloatArray) -> FloatArray:
-            return rho_i(some if heads == 1 else self._through_heads(some, columns))
-
+        sums, columns = self._sums(batch, piece, hidden=self.map.heads > 1)
+        places, outputs = self._places(columns), partial(self._outputs, columns=columns)
         place_outputs(outputs, sums, self._null[places], self._weight[places], piece.members, places, out)
+
+    def _places(self, columns: IntArray) -> IntArray:
+        """Return which feature each column of the outputs belongs to."""
+        return columns if self.map.heads == 1 else np.arange(len(self._weight))
+
+    def _outputs(self, sums: FloatArray, columns: IntArray) -> FloatArray:
+        """Return psi of each graph."""
+        through = sums if self.map.heads == 1 else self._through_heads(sums, columns)
+        return self.map.activation.function(through)
 
     def hidden_sums(self, batch: GraphBatch, pieces: list[Piece], schedule: Schedule) -> HiddenSums:
         """Return what the heads multiply, for all graphs."""
