@@ -126,6 +126,9 @@ class _Compiling(event.Listener):
     def on_end(self, event: Any) -> None:  # noqa: ARG002
         self.depth -= 1
         if self.depth == 0 and self.collects:
+            if gc.get_freeze_count() == 0:  # else a caller has frozen objects
+                gc.freeze()  # all that compilation made counts as old, so that
+                gc.unfreeze()  # the next collection does not go through it
             gc.enable()
 
 
