@@ -230,7 +230,7 @@ def test_hits_have_smiles_columns_and_drawings(call, tmp_path, tu, made):
 
 
 def test_standardize_needs_molecules(call, tu):
-    call("dedup", tu, "--standardize", code=2, says="--standardize needs molecules")
+    call("dedup", tu, "--standardize", code=2, says="--standardize, or a model or index with it, needs")
 
 
 def test_an_index_remembers_how_molecules_were_read(call, tmp_path):

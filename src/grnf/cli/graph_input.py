@@ -128,7 +128,7 @@ class Input(Messages, panel="Input"):
             for name in self.molecules:
                 require(
                     name in known,
-                    f"--{name}, also of a model or index, needs molecules (SMILES or SD files), got "
+                    f"--{name}, or a model or index with it, needs molecules (SMILES or SD files), got "
                     f"{source.name}. Name the column of SMILES in a table with --smiles-column",
                 )
             return replace(source, options=options)

@@ -65,7 +65,9 @@ def test_names_and_targets_of_choice(tmp_path):
     path = written(tmp_path, record("CCO", "title", fields))
     (graph,) = read_graphs(path, graph_id="CAS", y=["EC50", "class"])
     assert (graph.graph_id, graph.y) == ("64-17-5", [3.5, "toxic"])
-    with pytest.raises(GraphError, match=r"no column 'cas'\. Available: \['smiles', 'graph_id', 'CAS'"):
+    with pytest.raises(
+        GraphError, match=r"no column 'cas': did you mean 'CAS'\? Available: \['smiles', 'graph_id', 'CAS'"
+    ):
         list(read_graphs(path, graph_id="cas"))
 
 

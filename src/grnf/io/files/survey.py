@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from grnf.errors import GraphError
-from grnf.io.files.tables import HEAD, Table, are_molecules, cell, named_smiles
+from grnf.io.files.tables import HEAD, Table, are_molecules, cell, named_smiles, suggestion
 from grnf.io.raw import ABSENT
 from grnf.io.tally import MISSING_WORDS, Values
 
@@ -150,10 +149,8 @@ def named_columns(table: Table | None, given: Iterable[str], smiles: str | None 
         names += [text] if whole else [name.strip() for name in text.split(",")]
     for name in names:
         if table is not None and name not in table.columns:
-            near = difflib.get_close_matches(name, table.columns, 1)
-            meant = f": did you mean {near[0]!r}?" if near else "."
-            available = _available(table, smiles)
-            raise GraphError(f"no column {name!r}{meant} {available}", where=str(table.file))
+            problem = f"no column {name!r}{suggestion(name, table.columns)} {_available(table, smiles)}"
+            raise GraphError(problem, where=str(table.file))
         if name == smiles:
             raise GraphError(f"{name!r} is the SMILES column, not a target")
     return list(dict.fromkeys(names))

@@ -353,9 +353,8 @@ def find_column(
     """Return the column that was asked for, or the first whose name is usual for this role."""
     if given is not None:
         if given not in names:
-            near = difflib.get_close_matches(given, names, 1)
-            meant = f": did you mean {near[0]!r}?" if near else "."
-            raise GraphError(f"no column {given!r}{meant} Available: {list(names)[:20]}", where=str(file))
+            problem = f"no column {given!r}{suggestion(given, names)} Available: {list(names)[:20]}"
+            raise GraphError(problem, where=str(file))
         return given
     column = usual_column(names, usual)
     if column is None:
@@ -363,6 +362,13 @@ def find_column(
         cure = f"Call it {usual[0]!r}, or name it by an option"
         raise GraphError(problem, where=str(file), cure=cure)
     return column
+
+
+def suggestion(given: str, names: Iterable[str]) -> str:
+    """Return a question with the name that is most similar, whatever its case, or a period without any."""
+    lower = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(given.lower(), lower, 1)
+    return f": did you mean {lower[near[0]]!r}?" if near else "."
 
 
 def named_smiles(names: Sequence[str], given: str | None, file: File | str) -> str | None:
