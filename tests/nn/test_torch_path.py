@@ -87,6 +87,14 @@ def test_twice_differentiable(name):
     assert torch.autograd.gradgradcheck(call, given, fast_mode=True)
 
 
+def test_kernels_have_first_derivatives_only():
+    x, arcs, attr, batch, n_graphs = inputs((3, 2))
+    layer, _ = layers(2, out_channels=2)
+    (d,) = torch.autograd.grad(layer(x, arcs, attr, batch, n_graphs).sum(), x, create_graph=True)
+    with pytest.raises(GraphError, match='have no second derivatives. Make the layer with path="torch"'):
+        d.sum().backward()
+
+
 def test_function_transforms():
     """vmap over attributes, and derivatives of torch.func, are those of single calls."""
     torch.manual_seed(0)

@@ -77,7 +77,7 @@ def with_places(keys: IntArray, counts: IntArray, filled: int, more: int) -> tup
 @inner
 def merged(keys: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
     """Return the different keys, ascending, with the sums of their counts."""
-    _sort(keys, counts, 8 if len(keys) < 1 << 12 else 11)
+    sort_by_keys(keys, counts)
     last = -1
     for item in range(len(keys)):
         if last >= 0 and keys[item] == keys[last]:
@@ -89,33 +89,34 @@ def merged(keys: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
 
 
 @inner
-def _sort(keys: IntArray, counts: IntArray, digit: int) -> None:
-    """Sort by keys, `digit` bits at a time, without the bits that all keys have in common."""
+def sort_by_keys(keys: IntArray, values: IntArray) -> None:
+    """Sort both by the keys, some bits at a time, without the bits that all keys have in common."""
+    digit = 8 if len(keys) < 1 << 12 else 11
     varying, mask = np.int64(0), (1 << digit) - 1
     for key in keys:
         varying |= key ^ keys[0]
-    other_keys, other_counts = np.empty_like(keys), np.empty_like(counts)
+    other_keys, other_values = np.empty_like(keys), np.empty_like(values)
     start = np.empty(mask + 2, np.int64)
     shift, moved = 0, False
     while varying >> shift:
         if varying >> shift & mask:
             start[:] = 0
-            source, source_counts = (other_keys, other_counts) if moved else (keys, counts)
-            target, target_counts = (keys, counts) if moved else (other_keys, other_counts)
+            source, source_values = (other_keys, other_values) if moved else (keys, values)
+            target, target_values = (keys, values) if moved else (other_keys, other_values)
             for key in source:
                 start[(key >> shift & mask) + 1] += 1
-            for value in range(mask + 1):
-                start[value + 1] += start[value]
+            for bits in range(mask + 1):
+                start[bits + 1] += start[bits]
             for item in range(len(source)):
-                value = source[item] >> shift & mask
-                target[start[value]] = source[item]
-                target_counts[start[value]] = source_counts[item]
-                start[value] += 1
+                bits = source[item] >> shift & mask
+                target[start[bits]] = source[item]
+                target_values[start[bits]] = source_values[item]
+                start[bits] += 1
             moved = not moved
         shift += digit
     if moved:
         for item in range(len(keys)):
-            keys[item], counts[item] = other_keys[item], other_counts[item]
+            keys[item], values[item] = other_keys[item], other_values[item]
 
 
 @inner

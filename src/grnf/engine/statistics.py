@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from grnf._utils.arrays import ragged_indices
 from grnf._utils.jit import compiled, inner
-from grnf.engine.counting import counting_sort, integers_below
+from grnf.engine.counting import counting_sort, integers_below, sort_by_keys
 from grnf.graphs import GraphBatch, edge_channels
 from grnf.typing import BoolArray, FloatArray, IntArray, ShortArray
 
@@ -139,16 +139,20 @@ def _sum_edges(
     for position in range(len(graphs)):
         first_edge, last_edge = edge_ptr[graphs[position]], edge_ptr[graphs[position] + 1]
         first_node, n = node_ptr[position], node_ptr[position + 1] - node_ptr[position]
-        last_low = last_high = np.int64(-1)
-        for place in _in_order(edges, first_edge, last_edge, n):
-            e = first_edge + place
-            i, j = edges[e, 0], edges[e, 1]
-            low, high = min(i, j), max(i, j)
-            if low != high and (low != last_low or high != last_high):
-                last_low, last_high = low, high
-                pair_nodes[n_pairs, 0], pair_nodes[n_pairs, 1] = low, high
+        bits, last = 0, np.int64(-1)
+        while n >> bits:
+            bits += 1
+        keys, order = _in_order(edges, first_edge, last_edge, bits)
+        for place in range(len(keys)):
+            e, key = first_edge + order[place], keys[place]
+            i, j = key >> bits + 1, key >> 1 & (1 << bits) - 1
+            if i != j and key >> 1 != last:
+                last = key >> 1
+                pair_nodes[n_pairs, 0], pair_nodes[n_pairs, 1] = i, j
                 n_pairs += 1
-            shift = F if directed and i > j else 0
+            shift = F if directed and key & 1 else 0
+            if key & 1:
+                i, j = j, i
             for column in range(numbers + codes.shape[1]):
                 f, v = column, 1.0
                 if column >= numbers:
@@ -170,22 +174,16 @@ def _sum_edges(
 
 
 @inner
-def _in_order(edges: IntArray, first: int, last: int, n: int) -> IntArray:
-    """Return the numbers of some edges sorted by the smaller node, then by the larger one."""
-    order, disorder = integers_below(last - first), False
-    for e in range(first + 1, last):  # most files list them so
-        i, j, low, high = edges[e, 0], edges[e, 1], edges[e - 1, 0], edges[e - 1, 1]
-        low, high = min(low, high), max(low, high)
-        if min(i, j) < low or (min(i, j) == low and max(i, j) < high):
-            disorder = True
-            break
+def _in_order(edges: IntArray, first: int, last: int, bits: int) -> tuple[IntArray, IntArray]:
+    """Sort edges by [smaller node, larger node, whether it is first] as one number. Return it, and which."""
+    keys, order, disorder = np.empty(last - first, np.int64), integers_below(last - first), False
+    for k in range(last - first):
+        i, j = edges[first + k, 0], edges[first + k, 1]
+        keys[k] = (min(i, j) << bits | max(i, j)) << 1 | (i > j)
+        disorder |= k > 0 and keys[k] < keys[k - 1]
     if disorder:
-        lows, highs = np.zeros(last - first, np.int64), np.zeros(last - first, np.int64)
-        for k in order:
-            i, j = edges[first + k, 0], edges[first + k, 1]
-            lows[k], highs[k] = min(i, j), max(i, j)
-        order = counting_sort(counting_sort(order, highs, n), lows, n)
-    return order
+        sort_by_keys(keys, order)
+    return keys, order
 
 
 @compiled

@@ -23,6 +23,7 @@ from grnf.activations import ACTIVATIONS
 from grnf.basis import bell
 from grnf.engine import Channels, Engine, Piece, Schedule, theta_gradients
 from grnf.engine.plan import Prepared, place_outputs
+from grnf.errors import GraphError
 from grnf.graphs import edge_channels
 from grnf.law.parameters import OrderDraw, n_head_parameters
 from grnf.nn.tensor_graphs import Inputs, as_batch
@@ -303,4 +304,11 @@ def _chain(ctx, d):  # type: ignore[no-untyped-def]
     return d_x if of_x else None, None, d_values if of_values else None, None, None, result, *none
 
 
+def _refuse(ctx, *d):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    raise GraphError(
+        "the compiled kernels have no second derivatives", cure='Make the layer with path="torch"'
+    )
+
+
 _sums.register_autograd(_chain, setup_context=_keep)
+_gradients.register_autograd(_refuse)
