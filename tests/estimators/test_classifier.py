@@ -398,3 +398,10 @@ def test_graphs_that_are_encoded_may_be_mixed_with_others(shared):
     model.on_error = "raise"
     with pytest.raises(GraphError, match="another encoder"):
         model.predict([foreign])
+
+
+def test_equal_graphs_are_in_their_set():
+    pair = [Graph(3, [(0, 1), (1, 2)]), Graph(4, [(0, 1), (1, 2), (2, 3)])]
+    model = GRNFClassifier(64, random_state=0).fit(pair * 60, [0, 1] * 60)
+    assert model.predict_set(pair).tolist() == [[True, False], [False, True]]
+    assert model.applicability(pair).tolist() == [1.0, 1.0]

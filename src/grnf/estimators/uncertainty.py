@@ -36,6 +36,8 @@ NEAREST = 5
 """Training graphs whose mean distance is the score of applicability."""
 LOCAL = 20
 """Training graphs around a graph whose errors give the local spread."""
+ROUNDING = 1e-6
+"""Scores that differ by less count as equal. Those of equal graphs do, in different models and matrices."""
 SHRINKAGE = 0.5
 """Weight of the mean error of all graphs in the local spread."""
 
@@ -69,7 +71,11 @@ class Neighborhood:
 
     def pvalues(self, far: FloatArray) -> FloatArray:
         """Return the p-values of applicability from the distances of `nearest`."""
-        return conformal_pvalues(self.scores, far[:, :NEAREST].mean(axis=1))
+        return _pvalues(self.scores, far[:, :NEAREST].mean(axis=1))
+
+
+def _pvalues(calibration: FloatArray, scores: FloatArray) -> FloatArray:
+    return conformal_pvalues(calibration, scores - ROUNDING * (1 + np.abs(scores)))
 
 
 def single_estimators(estimator: Any) -> list[Any]:
@@ -124,7 +130,7 @@ class Calibration:
         for label, column in enumerate(margins(values).T):
             own = self.scores[self.labels == label]
             if len(own):
-                inside[:, label] = conformal_pvalues(-own, -column) > 1 - confidence + 1e-12
+                inside[:, label] = _pvalues(-own, -column) > 1 - confidence + 1e-12
         return inside
 
 
